@@ -171,7 +171,7 @@ class ScalingReport:
             UsageError: these are steps of a table, or no picture is so wide.
             NoDataError: no study has steps to result.
         """
-        from dbtool.figures.scaling import plot_scaling
+        from dbtool.figures.plot import plot_scaling
 
         if self.trials is None:
             raise UsageError("a figure draws the trials of a database, and a table has none")

@@ -20,7 +20,7 @@ from dbtool.cli.options import (
     held_workloads,
     trainable_workloads,
 )
-from dbtool.core.errors import DbtoolError, UsageError, counted
+from dbtool.core.errors import UsageError, counted
 from dbtool.figures.specs import (
     ALL,
     DATA_FORMATS,
@@ -150,7 +150,7 @@ def _tell_other_releases(database: "Opened", request: "Request") -> None:
             )
 
 
-def _tell_written(written: "Iterable[Written | NoDataError]", *, every: bool, brief: bool) -> None:
+def _tell_written(written: "Iterable[Written]", *, every: bool, brief: bool) -> None:
     """Print the files' names, and report figures without data.
 
     Args:
@@ -161,12 +161,12 @@ def _tell_written(written: "Iterable[Written | NoDataError]", *, every: bool, br
     empty: list[NoDataError] = []
     drawn = incomplete = 0
     for made in written:
-        if isinstance(made, DbtoolError):
-            empty.append(made)
+        for path in made.stale:
+            tell(f"{path} shows points of an earlier run: draw it again, or remove it")
+        if made.reason:
+            empty.append(made.reason)
             continue
         typer.echo("\n".join(map(str, made.files)))
-        for path in made.stale:
-            tell(f"{path} shows other points, of an earlier run: draw it again, or remove it")
         drawn += 1
         incomplete += bool(made.missing)
         if not brief:

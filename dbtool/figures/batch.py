@@ -1,8 +1,9 @@
-"""Many figures written at once, on several cores."""
+"""Figures written as files, many at once on several cores."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import multiprocessing
 import os
 import signal
@@ -12,7 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+import polars as pl
+from polars import selectors
+
 from dbtool.core.errors import DbtoolError
+from dbtool.core.files import write_whole
 from dbtool.figures.points import NoDataError, keep_crossings, past, read_points
 from dbtool.figures.specs import DATA_FORMATS, FORMATS
 
@@ -39,11 +44,13 @@ class Written:
         files: the picture and the points, one a format.
         missing: what each release lacks of it, a line a release.
         stale: files of an earlier run beside them, which show other points.
+        reason: why it has no points and no files; None where it has.
     """
 
-    files: Sequence[Path]
-    missing: Sequence[str]
+    files: Sequence[Path] = ()
+    missing: Sequence[str] = ()
     stale: Sequence[Path] = ()
+    reason: NoDataError | None = None
 
 
 def write_figures(
@@ -53,7 +60,7 @@ def write_figures(
     folder: Path,
     formats: Sequence[str],
     width: float | None = None,
-) -> Generator[Written | NoDataError, None, None]:
+) -> Generator[Written, None, None]:
     """Write each figure and its points, in order, in processes where that is worth it.
 
     Args:
@@ -64,63 +71,99 @@ def write_figures(
         formats: their kinds; see `write_figure`.
         width: of the pictures in inches; None: as wide as suits each.
 
-    Yields:
-        What was written of a figure, or why it has no points.
-
     Raises:
         DbtoolError: the folder cannot be written to, or a shard is damaged.
     """
-    work = partial(_write, folder=folder, formats=formats, width=width)
+    work = partial(write_figure, folder=folder, formats=formats, width=width)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if len(specs) >= _FEWEST_FOR_PROCESSES:
         keep_crossings(db, request)
     with writing(folder):
         if len(specs) < _FEWEST_FOR_PROCESSES or (cores or 1) < 2:
-            yield from _each(db, specs, request, work)
+            yield from _each(db, specs, request, folder, work)
             return
         with _pool(min(cores or 1, _MOST_PROCESSES)) as pool:
             submit = partial(pool.submit, work)
-            for made in list(_each(db, specs, request, submit)):
+            for made in list(_each(db, specs, request, folder, submit)):
                 yield made.result() if isinstance(made, Future) else made
 
 
-def _write(
+def write_figure(
     points: Points,
     spec: FigureSpec,
     folder: Path,
     formats: Sequence[str],
-    width: float | None,
+    width: float | None = None,
 ) -> Written:
-    # Matplotlib is imported where it draws.
-    from dbtool.figures.plot import write_figure
+    """Write a figure and its points in each format; the same points give the same bytes.
 
+    Args:
+        points: what the figure's query returned.
+        spec: the figure.
+        folder: where the files go; made where it is not there.
+        formats: of specs.FORMATS for pictures, and of specs.DATA_FORMATS for the points alone. In
+            json, numbers that are not finite become null.
+        width: of the pictures in inches; None: as wide as suits the figure.
+
+    Raises:
+        OSError: the folder cannot be written to.
+    """
     lines = []
     for release, missing in points.missing.items():
         ways = f"; to fill: {missing.ways}" if missing.ways else ""
         what = f"no data in release {release}{past(points.goal)}"
         lines.append(f"{spec.name}: {what}: {'; '.join(missing.names)}{ways}")
+    contents = {name: _data(points, name) for name in formats if name in DATA_FORMATS}
+    if len(contents) < len(formats):
+        # Matplotlib is imported where it draws.
+        from dbtool.figures.drawing import draw
+        from dbtool.figures.plot import saved
+
+        figure = draw(points, spec, width)
+        contents |= {
+            name: saved(figure, points, spec, name) for name in formats if name not in contents
+        }
+    earlier = _earlier(spec, folder)
     csv = folder / f"{spec.name}.csv"
-    before = csv.read_bytes() if csv.is_file() else None
-    files = write_figure(points, spec, folder, formats, width)
-    stale: list[Path] = []
-    if before is not None and csv in files and csv.read_bytes() != before:
-        every = (folder / f"{spec.name}.{kind}" for kind in (*FORMATS, *DATA_FORMATS))
-        stale = [path for path in every if path not in files and path.is_file()]
-    return Written(files, lines, stale)
+    if "csv" not in formats or csv not in earlier or csv.read_bytes() == contents["csv"]:
+        earlier = []
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{spec.name}.{name}" for name in formats]
+    for name, path in zip(formats, files, strict=True):
+        write_whole(path, contents[name])
+    return Written(files, lines, [path for path in earlier if path not in files])
+
+
+def _earlier(spec: FigureSpec, folder: Path) -> list[Path]:
+    """Return the files of a figure that are there before it is drawn."""
+    every = (folder / f"{spec.name}.{kind}" for kind in (*FORMATS, *DATA_FORMATS))
+    return [path for path in every if path.is_file()]
+
+
+def _data(points: Points, name: str) -> bytes:
+    if name == "csv":
+        return points.csv().encode()
+    if name == "json":
+        # A decimal number would become text, and a count of DuckDB's may come as one.
+        return points.rows.cast({selectors.decimal(): pl.Float64}).write_json().encode()
+    file = io.BytesIO()
+    points.rows.write_parquet(file, compression="zstd")
+    return file.getvalue()
 
 
 def _each(
     db: Releases,
     specs: Sequence[FigureSpec],
     request: Request,
+    folder: Path,
     work: Callable[[Points, FigureSpec], Made],
-) -> Iterator[Made | NoDataError]:
+) -> Iterator[Made | Written]:
     """Yield the result of `work` for the points of each figure, or the reason why it has none."""
     for spec in specs:
         try:
             points = read_points(db, spec, request)
         except NoDataError as error:
-            yield error
+            yield Written(stale=_earlier(spec, folder), reason=error)
         else:
             yield work(points, spec)
 

@@ -85,7 +85,7 @@ def _points(panels: Sequence[Panel]) -> str:
         return "The curves follow from formulas; no trial is drawn."
     titles: dict[str, list[str]] = {}
     for panel in panels:
-        titles.setdefault(RENDERERS[panel.kind].point, []).append(
+        titles.setdefault(panel.renderer.point, []).append(
             f"\N{LEFT DOUBLE QUOTATION MARK}{panel.title}\N{RIGHT DOUBLE QUOTATION MARK}"
         )
     if len(titles) == 1:

@@ -16,7 +16,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
 from dbtool.figures.caption import facts_and_gaps, title_of
-from dbtool.figures.kinds import RENDERERS, panels_of
+from dbtool.figures.kinds import panels_of
 from dbtool.figures.legend import (
     Legend,
     Text,
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dbtool.figures.legend import Stack
-    from dbtool.figures.marks import Mark
     from dbtool.figures.panels import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
+    from dbtool.figures.style import Mark
 
 
 # Inches round the figure, and what stands beside and between axes at most, from which follows how
@@ -149,7 +149,7 @@ class _Page:
 
     @property
     def width(self) -> float:
-        usual = WIDTHS.get(self.columns) or max(RENDERERS[p.kind].page for p in self.panels)
+        usual = WIDTHS.get(self.columns) or max(panel.renderer.page for panel in self.panels)
         return self.given_width or usual
 
     @cached_property
@@ -163,7 +163,7 @@ class _Page:
         """The size of the axes of a panel."""
         gaps = (GAP + Y_LABEL * self.differ_beside) * (self.columns - 1)
         width = (self.width - LEFT - EDGE - gaps) / self.columns
-        aspect = max(RENDERERS[each.kind].aspect(each, self.columns) for each in self.panels)
+        aspect = max(each.renderer.aspect(each, self.columns) for each in self.panels)
         return Size(width, aspect * width)
 
     def has_y_label(self, index: int) -> bool:
@@ -194,13 +194,13 @@ def _heads(page: _Page, title: str, names: Sequence[Sequence[Mark]]) -> list[Sta
     heads: list[Stack] = []
     for panel, marks in zip(page.panels, names, strict=True):
         own = "" if panel.title == title else panel.title
-        goal = "; ".join(filter(None, (panel.goal, RENDERERS[panel.kind].remark(panel))))
+        goal = "; ".join(filter(None, (panel.goal, panel.renderer.remark(panel))))
         heads.append(
             [
                 Text(balanced_lines(own, width, PANEL_TITLE, "bold"), PANEL_TITLE, INK, "bold"),
                 Text(lines_of(goal, width, SMALL), SMALL),
                 Legend(marks, width),
-                HEAD_GAP + RENDERERS[panel.kind].strip(panel),
+                HEAD_GAP + panel.renderer.strip(panel),
             ]
         )
     return heads
@@ -220,7 +220,7 @@ def _panels_height(page: _Page, heads: Sequence[Stack]) -> float:
 def _draw_panel(figure: Figure, page: _Page, index: int, head: Stack) -> None:
     panel = page.panels[index]
     axes: Axes = figure.add_subplot(page.rows, page.columns, index + 1)
-    RENDERERS[panel.kind].draw(axes, panel, page.size)
+    panel.renderer.draw(axes, panel, page.size)
     x_label, y_label = panel.labels
     if page.has_x_label(index):
         axes.set_xlabel(x_label, fontsize=LABEL, labelpad=2.5)

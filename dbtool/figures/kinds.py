@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dbtool.figures.lines import CurveRenderer, LineRenderer
+from dbtool.figures.lines import LineRenderer
 from dbtool.figures.names import goal_words, readable, sentence
 from dbtool.figures.panels import Curve, Panel
 from dbtool.figures.points import first_of
 from dbtool.figures.style import colours
-from dbtool.figures.trials import GridRenderer, ScatterRenderer
+from dbtool.figures.trials import CurveRenderer, GridRenderer, ScatterRenderer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,9 +114,9 @@ def _panel(
         y_scale = "linear"
     return Panel(
         kind=frame.item(0, "kind"),
+        renderer=renderer,
         title=sentence(readable(frame.item(0, "panel"))),
         goal=_goals(curves),
-        spec=spec,
         labels=(
             sentence(first_of(frame, "x_label") or spec.x_label or x_label),
             sentence(first_of(frame, "y_label") or spec.y_label or y_label),
@@ -129,14 +129,10 @@ def _panel(
 
 
 def _colours(panel: int, names: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
-    """Return the colours of the series of a panel.
+    """Return the colours of the series of a panel; `names` are the series of every panel.
 
     Curves that are left out keep their colours, so that two releases' figures agree; and where
     another panel has all of its series and more, those of that panel hold.
-
-    Args:
-        panel: its number.
-        names: by number, the series of every panel with their numbers.
     """
     known = max((other for other in names.values() if names[panel].keys() <= other.keys()), key=len)
     return colours(sorted(known, key=lambda name: known[name]))

@@ -13,11 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Affine2D, ScaledTranslation
 
-from dbtool.figures import marks
-from dbtool.figures.kinds import RENDERERS
-from dbtool.figures.marks import Mark
 from dbtool.figures.names import one_line
-from dbtool.figures.style import QUIET, RC, SMALL
+from dbtool.figures.style import KEY, QUIET, RC, SMALL, Mark, star_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -184,12 +181,12 @@ def draw_stack(figure: Figure, part: Figure | Axes, stack: Stack, right: float, 
 
 def names_of(panel: Panel) -> list[Mark]:
     """Return the legend entries of a panel's series; none where its title names the only one."""
-    renderer, series = RENDERERS[panel.kind], panel.series()
+    renderer, series = panel.renderer, panel.series()
     in_title = len(series) == 1 and _words(next(iter(series))) <= _words(panel.title)
     if in_title or not renderer.names_curves(panel):
         return []
     return [
-        Mark(label, "", {"color": curve.colour, **renderer.sample(curve.name, 0)})
+        Mark(label, {"color": curve.colour, **renderer.sample(curve.name, 0)})
         for label, curve in series.items()
     ]
 
@@ -212,9 +209,8 @@ def releases_of(panels: Sequence[Panel]) -> list[Mark]:
     """Return a legend entry for each release, where there are several."""
     if panels[0].releases < 2:
         return []
-    renderer = RENDERERS[panels[0].kind]
     return [
-        Mark(f"release {name}", "", {"color": QUIET, **renderer.sample("", index)})
+        Mark(f"release {name}", {"color": QUIET, **panels[0].renderer.sample("", index)})
         for index, name in sorted(_releases(panels).items())
     ]
 
@@ -230,18 +226,9 @@ def key_of(figure: Figure, panels: Sequence[Panel]) -> list[Mark]:
         for axes in figure.axes
         for artist in axes.get_children()
     }
+    found = {name: [mark] for name, mark in KEY.items() if name in drawn}
     releases = sorted(_releases(panels).items())
-    found = []
-    for name, mark in marks.KEY.items():
-        if name == "best" and name in drawn and len(releases) > 1:
-            found += [
-                Mark(
-                    f"{mark.text} ({release})",
-                    mark.shape,
-                    {**mark.look, "markerfacecolor": marks.star_face(index)},
-                )
-                for index, release in releases
-            ]
-        elif name in drawn:
-            found.append(mark)
-    return found
+    if "best" in found and len(releases) > 1:
+        text = KEY["best"].text
+        found["best"] = [Mark(f"{text} ({name})", star_of(index)) for index, name in releases]
+    return [mark for marks in found.values() for mark in marks]

@@ -1,24 +1,36 @@
-"""Renderers of lines: points against batch size or sparsity, and values during training."""
+"""The renderer of lines: points against batch size or sparsity, with what they compare to."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from matplotlib.transforms import ScaledTranslation
 
 from dbtool.core.errors import counted
-from dbtool.figures import marks
-from dbtool.figures.findings import NOTE, draw_findings, findings_height
 from dbtool.figures.names import readable
 from dbtool.figures.panels import Renderer
 from dbtool.figures.scales import Size, Span, equal_octaves, given_span, set_scales, span_of
-from dbtool.figures.style import ACCENT, FAINT, INK
+from dbtool.figures.scaling import NOTE, draw_findings
+from dbtool.figures.style import (
+    BAND,
+    CROSSES,
+    DASHES,
+    FAINT,
+    KEY,
+    LABEL,
+    MARKER_SIZE,
+    MARKERS,
+    PERFECT,
+    QUIET,
+    dots,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from matplotlib.axes import Axes
 
@@ -37,6 +49,12 @@ INTERVAL = (
 )
 # A list of more batch sizes than this is left to the CSV.
 MOST_LISTED = 12
+# Slopes, between logarithmic axes, of lines to compare with; by the columns that hold them.
+SLOPES: Mapping[str, float] = {"perfect": -1.0, "linear": 1.0, "square_root": 0.5}
+BAND_ALPHA, GUIDE_BAND_ALPHA = 0.14, 0.16
+# Inches: between the axes and the strip above them, above and below the crosses in it, and from one
+# curve's row of crosses to the next.
+STRIP_GAP, STRIP_MARGIN, STRIP_STEP = 0.05, 0.065, 0.085
 
 
 @dataclass(frozen=True)
@@ -83,25 +101,29 @@ class LineRenderer(Renderer):
         set_scales(axes, panel.scales, x, y, size)
         for curve in crowded:
             _shade_beyond(axes, curve)
-        marks.draw_guides(axes, panel, self.guides)
+        for name in self.guides:
+            _draw_guides(axes, panel, name)
         positive = panel.scales[1] != "linear"
         for index, curve in enumerate(panel.curves):
-            marks.draw_band(axes, curve, 2 + index / 100)
-            marks.draw_curve(axes, curve, 3 + index, positive=positive)
-            marks.dots(
+            _draw_band(axes, curve, 2 + index / 100)
+            _draw_curve(axes, curve, 3 + index, positive=positive)
+            dots(
                 axes,
                 curve.marked("at_border"),
                 zorder=3 + index,
                 label=f"ring: {curve.name}",
-                **marks.KEY["ring"].look,
+                **KEY["ring"].look,
             )
         if self.counts_steps:
-            marks.draw_unreached(axes, panel)
+            _draw_unreached(axes, panel)
         if panel.findings:
             draw_findings(axes, panel.findings)
         if not any(y > 0 or not positive for y in panel.values("y")):
             why = "no trial reached the goal" if self.counts_steps else "no value within the budget"
-            marks.write_in_middle(axes, why)
+            axes.set_yticks([])
+            axes.set_yticks([], minor=True)
+            at = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+            axes.text(0.5, 0.5, why, {"size": LABEL, "color": QUIET, **at})
 
     def _spans(self, panel: Panel, borders: list[float], size: Size) -> tuple[Span, Span]:
         x_scale, y_scale = panel.scales
@@ -119,7 +141,7 @@ class LineRenderer(Renderer):
         if self.equal:
             guided = any(panel.first(name) is not None for name in self.guides)
             below = self.room_below if guided else 0.5
-            above = size.height - (findings_height(panel.findings) if panel.findings else 0.0)
+            above = size.height - (panel.findings.height if panel.findings else 0.0)
             x, y = equal_octaves(x, y, Size(size.width, above), below)
             y = y.widened((size.height / above - 1) * y.length, 0.0)
             # No batch size lies far below 1.
@@ -129,21 +151,19 @@ class LineRenderer(Renderer):
 
     def strip(self, panel: Panel) -> float:
         """Return the height of the strip that marks batch sizes without a result."""
-        return marks.strip_height(panel) if self.counts_steps else 0.0
+        return _strip_height(panel) if self.counts_steps else 0.0
 
     def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
         """Return the look of a marker on a line."""
-        return marks.curve_look(release_index)
+        return _curve_look(release_index)
 
     def notes(self, rows: pl.DataFrame) -> list[str]:
         """Return what intervals and bands mean, and which points have no value and why."""
         x = "sparsity" if self.whole else "batch size"
         found = [NOTE.format(100 * rows["level"][0])] if "level" in rows.columns else []
-        return found + self._intervals(rows) + self._bands(rows, x) + self._gaps(rows, x)
-
-    def _intervals(self, rows: pl.DataFrame) -> list[str]:
-        bounded = "perfect_low" in rows.columns and rows["perfect_low"].count() > 0
-        return [INTERVAL] if bounded else []
+        if "perfect_low" in rows.columns and rows["perfect_low"].count():
+            found.append(INTERVAL)
+        return found + self._bands(rows, x) + self._gaps(rows, x)
 
     def _bands(self, rows: pl.DataFrame, x: str) -> list[str]:
         drawn = rows.filter(pl.col("y").is_not_null()) if "best_of" in rows.columns else rows[:0]
@@ -220,117 +240,150 @@ def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str) -> list[str]:
     return [f"{what}: {'; '.join(parts)}."] if parts else []
 
 
-# More lines than this cannot be told apart by colour.
-MOST_NAMED_CURVES = 20
-SMALL_RING_SIZE, LONE_SIZE = 4.0, 2.4
-MARGIN_SHARE = 0.05
-SHORTEST = {"log2": 3.0, "log10": 1.7, "linear": 1e-6}
-# The trials of a whole study.
-_FAINT_LINE: dict[str, Any] = {
-    "color": marks.FAINT_LINE,
-    "linewidth": 0.5,
-    "linestyle": "-",
-    "zorder": 2.2,
-}
-NAMELESS: Mapping[str, dict[str, Any]] = {
-    "first": {"color": ACCENT, "zorder": 4},
-    "others": _FAINT_LINE,
-    "study": _FAINT_LINE,
-}
+def _curve_look(release_index: int) -> dict[str, Any]:
+    return {
+        "marker": MARKERS[release_index % len(MARKERS)],
+        "linestyle": DASHES[release_index % len(DASHES)],
+        "markersize": MARKER_SIZE,
+        "linewidth": 1.4,
+    }
 
 
-@dataclass(frozen=True)
-class CurveRenderer(Renderer):
-    """Draws lines without markers; of a whole study, it highlights one trial."""
+def _draw_curve(axes: Axes, curve: Curve, order: float, *, positive: bool) -> None:
+    """Draw markers joined by a line, which breaks where a point is missing.
 
-    point: str = "A curve is one trial during training."
-    labels: tuple[str, str] = ("step", "{}")
-    scales: tuple[Scale, Scale] = ("log2", "log10")
-    page: float = 5.8
-    aspects: tuple[float, float, float] = (0.66, 0.66, 0.85)
-
-    def names_curves(self, panel: Panel) -> bool:
-        """Return False where the curves are the trials of a whole study."""
-        few = len(panel.curves) <= MOST_NAMED_CURVES * max(1, panel.releases)
-        trials = panel.first("workload") is not None and panel.first("best") is not None
-        return few and not trials
-
-    def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
-        """Draw the lines, the goal, and the points at which steps to result are read."""
-        lines = [(curve, _line(curve, panel.scales)) for curve in panel.curves]
-        points = [point for _, line in lines for point in line]
-        goals = _goals(panel)
-        x, y = (
-            span_of(values, scale, SHORTEST[scale], MARGIN_SHARE)
-            for values, scale in zip(
-                ([x for x, _ in points], [y for _, y in points] + goals), panel.scales, strict=True
-            )
-        )
-        set_scales(axes, panel.scales, x, y, size)
-        for goal in goals:
-            axes.axhline(goal, zorder=2, label="goal", **marks.KEY["goal"].look)
-        rest = "others" if any(any(curve.column("best")) for curve in panel.curves) else "study"
-        for index, (curve, line) in enumerate(lines):
-            look = {"color": curve.colour, "zorder": 3 + index / 100}
-            name = "line"
-            if not self.names_curves(panel):
-                name = "first" if any(curve.column("best")) else rest
-                look = NAMELESS[name]
-            if len(line) == 1:
-                # No line joins a point to itself.
-                look = look | {"marker": "o", "markersize": LONE_SIZE}
-            axes.plot(
-                [x for x, _ in line],
-                [y for _, y in line],
-                label=f"{name}: {curve.name}",
-                **{**self.sample("", curve.release_index), **look},
-            )
-        self._draw_readings(axes, panel)
-
-    def _draw_readings(self, axes: Axes, panel: Panel) -> None:
-        """Draw rings at the points that are read; of a whole study, also lines to the axis."""
-        named = self.names_curves(panel)
-        for curve in panel.curves:
-            read = curve.marked("read_off")
-            marks.dots(
-                axes,
-                read,
-                zorder=7,
-                label=f"read off: {curve.name}",
-                **{
-                    **marks.KEY["read off"].look,
-                    "markersize": SMALL_RING_SIZE if named else marks.RING_SIZE,
-                    "color": curve.colour if named else INK,
-                },
-            )
-            if read and not named:
-                xs, ys = zip(*read, strict=True)
-                axes.vlines(
-                    xs, axes.get_ylim()[0], ys, INK, marks.FRAME, linewidths=0.9, zorder=2.5
-                )
-
-    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
-        """Return the look of a line."""
-        dashes = marks.DASHES[release_index % len(marks.DASHES)]
-        return {"linestyle": dashes, "linewidth": marks.CURVE_WIDTH}
-
-
-def _goals(panel: Panel) -> list[float]:
-    return sorted(
-        {
-            goal
-            for curve in panel.curves
-            for goal, metric, goal_metric in curve.columns("goal", "metric", "goal_metric")
-            if goal is not None and goal_metric in (None, metric)
-        }
+    Args:
+        axes: to draw in.
+        curve: with the columns x and y.
+        order: what lies over what.
+        positive: whether the vertical axis has room for positive values alone.
+    """
+    xs = curve.column("x")
+    ys = [
+        math.nan if y is None or not math.isfinite(y) or (positive and y <= 0) else y
+        for y in curve.column("y")
+    ]
+    look = _curve_look(curve.release_index) | {"color": curve.colour}
+    axes.plot(xs, ys, **look | {"marker": "", "label": f"line: {curve.name}", "zorder": order})
+    dots(
+        axes,
+        [(x, y) for x, y in zip(xs, ys, strict=True) if not math.isnan(y)],
+        label=f"points: {curve.name}",
+        zorder=order + 0.5,
+        **look | {"linestyle": "none"},
     )
 
 
-def _line(curve: Curve, scales: Sequence[str]) -> list[tuple[float, float]]:
-    """Return the points of a curve that axes of these scales can show."""
-    x_least, y_least = (-math.inf if scale == "linear" else 0.0 for scale in scales)
-    return [
-        (x, y)
-        for x, y in curve.columns("x", "y")
-        if y is not None and math.isfinite(y) and x > x_least and y > y_least
-    ]
+def _draw_band(axes: Axes, curve: Curve, order: float) -> None:
+    """Tint the area between the bounds of a curve, and draw the bounds as thin lines.
+
+    An end without a bound is at the point itself, without a line; where a point has neither bound
+    the band breaks. That of one point alone is a bar.
+    """
+    rows = [row for row in curve.columns("x", "y", "band_low", "band_high") if row[1] is not None]
+    look: dict[str, Any] = {"color": curve.colour, "zorder": order, "label": f"band: {curve.name}"}
+    for bounded, part in groupby(rows, lambda row: row[2:] != (None, None)):
+        if not bounded:
+            continue
+        xs, ys, lows, highs = (list(column) for column in zip(*part, strict=True))
+        bottoms, tops = (
+            [y if end is None else end for y, end in zip(ys, ends, strict=True)]
+            for ends in (lows, highs)
+        )
+        line = {"linewidth": 0.6, "alpha": 0.7} | look
+        if len(xs) == 1:
+            axes.vlines(xs, bottoms, tops, **line)
+            line |= {"marker": "_", "markersize": MARKER_SIZE}
+        axes.fill_between(xs, bottoms, tops, alpha=BAND_ALPHA, linewidth=0, **look)
+        for bounds in (lows, highs):
+            known = [math.nan if bound is None else bound for bound in bounds]
+            axes.plot(xs, known, **line)
+
+
+def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
+    """Draw each distinct guide line of a name once, in grey where all curves share it.
+
+    An interval, in the columns that end with _low and _high, is tinted.
+    """
+    guides = _guides(panel, name)
+    shared = len(guides) == 1
+    for curve, points in guides:
+        colour = PERFECT if shared else curve.colour
+        columns = curve.columns("x", f"{name}_low", f"{name}_high")
+        bounds = [row for row in columns if None not in row]
+        if len(bounds) > 1:
+            xs, lows, highs = zip(*bounds, strict=True)
+            axes.fill_between(
+                xs,
+                lows,
+                highs,
+                color=colour,
+                alpha=GUIDE_BAND_ALPHA,
+                linewidth=0,
+                zorder=1.5,
+                label=f"{name}_band: {curve.name}",
+            )
+        if len(points) > 1:
+            axes.plot(
+                *zip(*sorted(points.items()), strict=True),
+                linestyle=KEY[name].look["linestyle"],
+                linewidth=1.0 if shared else 0.8,
+                color=colour,
+                alpha=1.0 if shared else 0.65,
+                zorder=2,
+                label=f"{name}: {curve.name}",
+            )
+
+
+def _guides(panel: Panel, name: str) -> list[tuple[Curve, dict[float, float]]]:
+    """Return the distinct guide lines of a name, each with its first curve and all points on it.
+
+    Drawn apart, dashes of curves that start elsewhere on the line would fill each other's gaps.
+    """
+    guides: dict[float, tuple[Curve, dict[float, float]]] = {}
+    for curve in panel.curves:
+        points = {x: y for x, y in curve.columns("x", name) if y is not None and y > 0}
+        if points:
+            x, y = next(iter(points.items()))
+            own = y / x ** SLOPES[name]
+            height = next((known for known in guides if math.isclose(known, own)), own)
+            guides.setdefault(height, (curve, {}))[1].update(points)
+    return list(guides.values())
+
+
+def _draw_unreached(axes: Axes, panel: Panel) -> None:
+    """Mark each x at which no trial reached the goal, in a strip above the axes, a row a curve."""
+    rows = [curve for curve in panel.curves if curve.unreached()]
+    if not rows:
+        return
+    inches = axes.figure.dpi_scale_trans
+    height = _strip_height(panel) - STRIP_GAP
+    # A line as thick as the strip is high: so the strip keeps its inches in axes of any size.
+    axes.plot(
+        [0, 1],
+        [1, 1],
+        transform=axes.transAxes + ScaledTranslation(0, STRIP_GAP + height / 2, inches),
+        linewidth=72 * height,
+        solid_capstyle="butt",
+        color=BAND,
+        clip_on=False,
+        label="strip",
+    )
+    for row, curve in enumerate(rows):
+        up = STRIP_GAP + height - STRIP_MARGIN - STRIP_STEP * row
+        cross = {"marker": CROSSES[curve.release_index % len(CROSSES)], "color": curve.colour}
+        dots(
+            axes,
+            [(x, 1.0) for x in curve.unreached()],
+            transform=axes.get_xaxis_transform() + ScaledTranslation(0, up, inches),
+            clip_on=False,
+            zorder=9,
+            label=f"unreached: {curve.name}",
+            **KEY["unreached"].look | cross,
+        )
+
+
+def _strip_height(panel: Panel) -> float:
+    """Return the height of the strip with crosses in inches; 0 without crosses."""
+    rows = sum(bool(curve.unreached()) for curve in panel.curves)
+    return STRIP_GAP + 2 * STRIP_MARGIN + STRIP_STEP * (rows - 1) if rows else 0.0

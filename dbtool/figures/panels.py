@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from dbtool.figures.findings import Findings
     from dbtool.figures.scales import Size
-    from dbtool.figures.specs import FigureSpec, Kind, Scale
+    from dbtool.figures.scaling import Findings
+    from dbtool.figures.specs import Kind, Scale
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class Panel:
     """A panel: its heading and subtitle, its axes, and its curves.
 
     Attributes:
-        kind: which renderer draws it.
+        kind: what its points are.
+        renderer: what draws it.
         title: the heading.
         goal: the goal, or those of the curves, in words; "" where there is none.
-        spec: the figure.
         labels: of the two axes.
         scales: of the two axes.
         curves: in the query's order.
@@ -77,9 +77,9 @@ class Panel:
     """
 
     kind: Kind
+    renderer: Renderer
     title: str
     goal: str
-    spec: FigureSpec
     labels: tuple[str, str]
     scales: tuple[Scale, Scale]
     curves: Sequence[Curve]

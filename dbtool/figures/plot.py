@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from matplotlib import rc_context
-from polars import selectors
 
 from dbtool import __version__
 from dbtool.core.checks import require_number
@@ -20,7 +19,8 @@ from dbtool.figures.caption import alternative_text, caption_of, title_of
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
 from dbtool.figures.points import NoDataError, keep_crossings, read_points
-from dbtool.figures.specs import DATA_FORMATS, find_figure, format_of
+from dbtool.figures.scaling import SCALING, scaling_points
+from dbtool.figures.specs import find_figure, format_of
 from dbtool.figures.style import DOTS_PER_INCH, RC
 from dbtool.store.questions import known_release, workload_names
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from dbtool.analysis.answers import Answer
+    from dbtool.analysis.scaling import Settings
     from dbtool.figures.panels import Panel
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
@@ -123,6 +125,26 @@ def plot(db: Releases, name: str, request: Request, width: float | None = None) 
     return Plot(draw(points, spec, width), points, spec)
 
 
+def plot_scaling(
+    db: Releases,
+    answers: Sequence[Answer],
+    settings: Settings,
+    width: float | None = None,
+    on_left_out: Callable[[str], None] = lambda _reason: None,
+) -> Plot:
+    """Draw the steps to result of each workload in a panel, with the results of analysis.
+
+    The width is in inches, None for as wide as suits the panels; see `scaling_points`.
+
+    Raises:
+        UsageError: no picture is so wide.
+        NoDataError: no study has steps to result.
+    """
+    require_width(width)
+    points = scaling_points(db, answers, settings, on_left_out)
+    return Plot(draw(points, SCALING, width), points, SCALING)
+
+
 def require_width(width: float | None) -> None:
     """Check the width of a figure.
 
@@ -151,52 +173,6 @@ def checked(db: Releases, request: Request) -> Request:
         alone = release if release is None or "," not in release else None
         workloads = tuple(workload_names(db, workloads, alone))
     return replace(request, release=release, workloads=workloads)
-
-
-def write_figure(
-    points: Points,
-    spec: FigureSpec,
-    folder: Path,
-    formats: Sequence[str],
-    width: float | None = None,
-) -> list[Path]:
-    """Write a figure and its points in each format; the same points give the same bytes.
-
-    Args:
-        points: what the figure's query returned.
-        spec: the figure.
-        folder: where the files go; made where it is not there.
-        formats: of specs.FORMATS for pictures, and of specs.DATA_FORMATS for the points alone. In
-            json, numbers that are not finite become null.
-        width: of the pictures in inches; None: as wide as suits the figure.
-
-    Returns:
-        The files, one a format.
-
-    Raises:
-        OSError: the folder cannot be written to.
-    """
-    contents = {name: _data(points, name) for name in formats if name in DATA_FORMATS}
-    pictures = [name for name in formats if name not in contents]
-    if pictures:
-        figure = draw(points, spec, width)
-        contents |= {name: saved(figure, points, spec, name) for name in pictures}
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = {name: folder / f"{spec.name}.{name}" for name in formats}
-    for name, path in paths.items():
-        write_whole(path, contents[name])
-    return list(paths.values())
-
-
-def _data(points: Points, name: str) -> bytes:
-    if name == "csv":
-        return points.csv().encode()
-    if name == "json":
-        # A decimal number would become text, and a count of DuckDB's may come as one.
-        return points.rows.cast({selectors.decimal(): pl.Float64}).write_json().encode()
-    file = io.BytesIO()
-    points.rows.write_parquet(file, compression="zstd")
-    return file.getvalue()
 
 
 def saved(figure: Figure, points: Points, spec: FigureSpec, name: str) -> bytes:

@@ -20,7 +20,7 @@ from dbtool.store.statements import sql_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dbtool.figures.findings import Findings
+    from dbtool.figures.scaling import Findings
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.releases import Releases
 

@@ -1,23 +1,27 @@
-"""The figure of how far larger batches help: steps to result with what an analysis found."""
+"""The figure of how far larger batches help: steps to result with the results of the analysis.
+
+Batch sizes lie in rows along the bottom of the axes, each with its interval as a bar.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import polars as pl
+from matplotlib.transforms import ScaledTranslation
 
-from dbtool.figures.drawing import draw
-from dbtool.figures.findings import Findings, FoundSize
-from dbtool.figures.plot import Plot, require_width
 from dbtool.figures.points import NoDataError, Request, read_points
 from dbtool.figures.specs import find_figure
+from dbtool.figures.style import BAND, INK, KEY, QUIET, TINY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from matplotlib.axes import Axes
 
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.critical import Estimate
@@ -29,35 +33,51 @@ STEPS_FIGURE = find_figure("steps")
 SCALING = msgspec.structs.replace(
     STEPS_FIGURE, name="scaling", query=STEPS_FIGURE.name, title="How far larger batches help"
 )
-"""The figure of steps as it is drawn with what was found."""
+"""The figure of steps as it is drawn with the results of the analysis."""
+NOTE = (
+    "The thin curve is fitted to the median of the best of equally many trials, whose steps lie "
+    "between the last evaluation that missed the goal and the first that did not (upright lines). "
+    "Along the bottom, with {:g} % intervals: up to where scaling is perfect, the critical batch "
+    "sizes, and up to where larger ones are of use, as far as the measurements tell. An arrow "
+    "leads on beyond the axes."
+)
+# Batch sizes where the curve bends.
+_KNEES = ("perfect to", "useful to")
 # A curve is drawn through so many points.
 _POINTS = 200
 # Critical batch sizes nearer to each other than this are drawn once.
 _ALIKE = 0.01
+# Inches from a row to the next, and from the axis to the middle of the lowest.
+_ROW, _LOWEST = 0.115, 0.08
 
 
-def plot_scaling(
-    db: Releases,
-    answers: Sequence[Answer],
-    settings: Settings,
-    width: float | None = None,
-    on_left_out: Callable[[str], None] = lambda _reason: None,
-) -> Plot:
-    """Draw the steps to result of each workload in a panel, with the results of analysis.
+@dataclass(frozen=True)
+class Findings:
+    """The results of the analysis of the only curve of a panel.
 
-    Args:
-        db: the database that the answers are of.
-        answers: one a workload.
-        settings: those they were made with.
-        width: in inches; None: as wide as suits its panels.
-        on_left_out: called with the reason why a workload has no panel.
-
-    Raises:
-        NoDataError: no study has steps to result.
+    Attributes:
+        curve: batch sizes and steps, as fitted; empty where no curve was.
+        steps: what it was fitted to: batch sizes, and between which steps the result lies; 0 and
+            inf where there is no bound.
+        sizes: batch sizes by name, from the upper row to the lower.
     """
-    require_width(width)
-    points = scaling_points(db, answers, settings, on_left_out)
-    return Plot(draw(points, SCALING, width), points, SCALING)
+
+    curve: Sequence[tuple[float, float]]
+    steps: Sequence[tuple[float, float, float]]
+    sizes: Mapping[str, Estimate]
+
+    @property
+    def height(self) -> float:
+        """The height of all rows of batch sizes, in inches."""
+        return _LOWEST + _ROW * len(self.sizes) if self.sizes else 0.0
+
+    def columns(self) -> dict[str, float | None]:
+        """Return the batch sizes and their intervals as columns; None for an unknown value."""
+        found: dict[str, float | None] = {}
+        for name, size in self.sizes.items():
+            stem = name.replace(" ", "_")
+            found |= size.columns(stem, f"{stem}_low", f"{stem}_high")
+        return found
 
 
 def scaling_points(
@@ -102,24 +122,18 @@ def scaling_points(
 
 def _panel(db: Releases, answer: Answer, settings: Settings, order: int) -> Points:
     """Return the points of a workload, with the results of its analysis as columns."""
-    request = Request(
-        answer.release,
-        settings.trials,
-        answer.goal,
-        (str(answer.workload),),
-        metric=answer.metric,
-    )
+    workloads = (str(answer.workload),)
+    request = Request(answer.release, settings.trials, answer.goal, workloads, metric=answer.metric)
     points = read_points(db, STEPS_FIGURE, request)
     fitted = answer.scaling.curve.at if answer.scaling.curve else None
     findings = _findings(answer.scaling, fitted)
-    columns = findings.columns() | {"fitted": None, "level": settings.level}
+    steps = [fitted(float(size)) if fitted else None for size in points.rows["x"]]
     rows = points.rows.with_columns(
         pl.lit(order).alias("panel_order"),
-        *(pl.lit(value, pl.Float64).alias(name) for name, value in columns.items()),
+        *(pl.lit(value, pl.Float64).alias(name) for name, value in findings.columns().items()),
+        pl.Series("fitted", steps, pl.Float64),
+        pl.lit(settings.level, pl.Float64).alias("level"),
     )
-    if fitted:
-        steps = [fitted(float(size)) for size in rows["x"]]
-        rows = rows.with_columns(pl.Series("fitted", steps, pl.Float64))
     return replace(points, rows=rows, findings={order: findings})
 
 
@@ -129,33 +143,85 @@ def _findings(scaling: Scaling, fitted: Callable[[float], float] | None) -> Find
         ends = scaling.steps[0].batch_size, scaling.steps[-1].batch_size
         curve = [(size, fitted(size)) for size in np.geomspace(*ends, _POINTS).tolist()]
     tradeoff, overhead = scaling.tradeoff, scaling.overhead
-    if tradeoff and overhead and _are_alike(tradeoff, overhead):
+    if tradeoff and overhead and np.allclose(_numbers(tradeoff), _numbers(overhead), _ALIKE, 0):
         overhead = None
-    named = [
-        ("perfect to", True, scaling.perfect_to),
-        ("tradeoff", False, tradeoff),
-        ("overhead", False, overhead),
-        ("useful to", True, scaling.useful_to),
-    ]
-    sizes = [
-        FoundSize(
-            name,
-            is_knee,
-            found.value if found.verdict == "identified" else None,
-            found.low,
-            found.high,
-        )
-        for name, is_knee, found in named
-        if found and found.verdict != "not_identified"
-    ]
+    named = {
+        "perfect to": scaling.perfect_to,
+        "tradeoff": tradeoff,
+        "overhead": overhead,
+        "useful to": scaling.useful_to,
+    }
+    sizes = {n: size for n, size in named.items() if size and size.verdict != "not_identified"}
     known = [(each.batch_size, each.lower, each.upper) for each in scaling.steps]
     return Findings(curve, known, sizes)
 
 
-def _are_alike(one: Estimate, other: Estimate) -> bool:
-    pairs = zip(
-        (one.value or 0.0, one.low, one.high),
-        (other.value or 0.0, other.low, other.high),
-        strict=True,
-    )
-    return all(math.isclose(first, second, rel_tol=_ALIKE) for first, second in pairs)
+def _numbers(size: Estimate) -> tuple[float, float, float]:
+    return size.value or 0.0, size.low, size.high
+
+
+def draw_findings(axes: Axes, findings: Findings) -> None:
+    """Draw the findings into axes whose limits are set; artists are labelled as in `KEY`."""
+    if findings.curve:
+        look = KEY["fitted"].look | {"zorder": 8, "label": "fitted"}
+        axes.plot(*zip(*findings.curve, strict=True), **look)
+    for batch_size, lower, upper in findings.steps:
+        if lower > 0 and math.isfinite(upper):
+            axes.vlines(
+                batch_size, lower, upper, INK, linewidth=0.8, alpha=0.7, zorder=7, label="bounds"
+            )
+    if findings.sizes:
+        # A line as thick as the rows are high: so it keeps its inches in axes of any size.
+        middle = ScaledTranslation(0, findings.height / 2, axes.figure.dpi_scale_trans)
+        axes.plot(
+            [0, 1],
+            [0, 0],
+            transform=axes.transAxes + middle,
+            linewidth=72 * findings.height,
+            solid_capstyle="butt",
+            color=BAND,
+            zorder=2.4,
+            label="ground",
+        )
+    at_right = _leave_right(axes, list(findings.sizes.values()))
+    for row, (name, size) in enumerate(reversed([*findings.sizes.items()])):
+        up = _LOWEST + _ROW * row
+        _draw_row(axes, name, size, up)
+        axes.annotate(
+            name,
+            (float(at_right), 0),
+            xytext=(-3 if at_right else 3, 72 * up),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            ha="right" if at_right else "left",
+            va="center_baseline",
+            size=TINY,
+            color=INK,
+            zorder=9,
+        )
+
+
+def _draw_row(axes: Axes, name: str, size: Estimate, up: float) -> None:
+    left, right = axes.get_xlim()
+    shift = ScaledTranslation(0, up, axes.figure.dpi_scale_trans)
+    row: dict[str, Any] = {"transform": axes.get_xaxis_transform() + shift, "zorder": 2.6}
+    ends = [min(max(end, left), right) for end in (size.low, size.high)]
+    axes.plot(ends, [0, 0], label="interval", **row | KEY["interval"].look)
+    for end, is_open, arrow in ((left, size.low < left, "<"), (right, size.high > right, ">")):
+        if is_open:
+            tip = {"marker": arrow, "markersize": 3.6, "color": QUIET, "markeredgewidth": 0}
+            axes.plot([end], [0], clip_on=False, **row | tip)
+    if size.value is not None and left <= size.value <= right:
+        if name in _KNEES:
+            axes.axvline(size.value, zorder=2.5, label="knee", **KEY["knee"].look)
+        else:
+            look = row | KEY["critical"].look | {"zorder": 9}
+            axes.plot([size.value], [0], label="critical", **look)
+
+
+def _leave_right(axes: Axes, sizes: Sequence[Estimate]) -> bool:
+    """Whether more room is free at the right of the axes than at the left."""
+    left, right = map(math.log, axes.get_xlim())
+    shown = (end for size in sizes for end in (size.low, size.value, size.high))
+    at = [math.log(end) for end in shown if end and left <= math.log(end) <= right]
+    return bool(at) and min(at) - left < right - max(at)

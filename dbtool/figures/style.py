@@ -1,12 +1,14 @@
-"""One look for every figure: colours, sizes, and Matplotlib's settings.
+"""One look for every figure: colours, sizes, Matplotlib's settings, and marks with their meaning.
 
 A name of names.toml has the same colour in every figure; others take theirs from OTHER_COLOURS or,
-where they differ in a number, from SEQUENCE.
+where they differ in a number, from SEQUENCE. An artist's label is the name of its mark in KEY, and
+after a colon the curve it belongs to: so the key explains what is drawn, and nothing else.
 """
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.colors import LinearSegmentedColormap, to_hex
@@ -14,7 +16,9 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex
 from dbtool.figures.names import NAMES, Name, form_a_sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from matplotlib.axes import Axes
 
 INK = "#1f2328"
 QUIET = "#5c6470"
@@ -75,6 +79,92 @@ RC: dict[Any, Any] = {
         "major.pad": 2.5,
     }.items()
 }
+
+# By the index of a release, as are the crosses.
+MARKERS = ("^", "o", "s", "D", "v")
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (2.6, 1.1)),
+    (0, (1.0, 1.0)),
+    (0, (5, 1.2, 1, 1.2)),
+    (0, (8, 2)),
+)
+CROSSES = ("x", "+", "1", "2", "3")
+DASHED, DOTTED, FRAME = (0, (4, 2.2)), (0, (1, 1.8)), (0, (1, 1.6))
+# Points.
+MARKER_SIZE, CURVE_WIDTH, RING_SIZE = 4.6, 1.2, 5.5
+FAINT_LINE = "#b4bcc6"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A line or a mark, as a legend or the key explains it.
+
+    Attributes:
+        text: what it means.
+        look: the properties of a Line2D.
+    """
+
+    text: str
+    look: dict[str, Any]
+
+
+def _line(text: str, **look: Any) -> Mark:
+    return Mark(text, {"linestyle": "-", "color": PERFECT, "linewidth": 1.0} | look)
+
+
+def _dot(text: str, marker: str, size: float, **look: Any) -> Mark:
+    dot = {"linestyle": "none", "marker": marker, "markersize": size, "color": QUIET}
+    return Mark(text, dot | look)
+
+
+_TINT = {"linewidth": 6.0, "solid_capstyle": "butt"}
+_FIRST = "the trial that reached the goal first"
+KEY: Mapping[str, Mark] = {
+    "perfect": _line("perfect scaling", linestyle=DASHED),
+    "perfect_band": _line("its 95 % interval", color="#e7e9ec", **_TINT),
+    "band": _line("95 % band at equal numbers of trials", color="#c6dbec", **_TINT),
+    "fitted": _line("fitted curve", color=INK, linewidth=0.8),
+    "knee": _line(
+        "where perfect scaling and gains end", linestyle=DOTTED, color=INK, linewidth=0.9
+    ),
+    "critical": _dot("critical batch size", "D", 3.6, color=INK),
+    "interval": _line(
+        "interval of a batch size", color="#cdd3da", linewidth=4.5, solid_capstyle="butt"
+    ),
+    "linear": _line("linear scaling", linestyle=DASHED),
+    "square_root": _line("square-root scaling", linestyle=DOTTED),
+    "unreached": _dot("no trial reached the goal", CROSSES[0], 4.2, markeredgewidth=1.2),
+    "ring": _dot(
+        "within 5 % of the border of the searched range",
+        "o",
+        8.5,
+        markerfacecolor="none",
+        color=RING,
+    ),
+    "beyond": _line("beyond the searched range", color=FAINT, **_TINT),
+    "best": _dot(_FIRST, "*", 10.0, markeredgewidth=0.8, color=INK, markerfacecolor=STAR),
+    "contours": _line("constant effective learning rate", linewidth=0.6),
+    "search space": _line("search space", linestyle=FRAME, color=QUIET, linewidth=0.8),
+    "searched range": _line("searched range", color=BAND, **_TINT),
+    "first": _line(_FIRST, color=ACCENT, linewidth=CURVE_WIDTH),
+    "others": _line("the other trials of the study", color=FAINT_LINE, linewidth=0.8),
+    "study": _line("the trials of the study", color=FAINT_LINE, linewidth=0.8),
+    "goal": _line("goal", linestyle=DASHED),
+    "read off": _dot("where steps to result are read off", "o", RING_SIZE, markerfacecolor="white"),
+}
+
+
+def star_of(release_index: int) -> dict[str, Any]:
+    """Return the look of the stars of a release."""
+    return KEY["best"].look | {"markerfacecolor": "white" if release_index else STAR}
+
+
+def dots(axes: Axes, points: Iterable[tuple[float, float]], **look: Any) -> None:
+    """Draw marks without a line, as one artist; without points, nothing."""
+    found = list(points)
+    if found:
+        axes.plot(*zip(*found, strict=True), **{"linestyle": "none"} | look)
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:

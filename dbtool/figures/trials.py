@@ -1,9 +1,8 @@
-"""Every trial of a search by what became of it: over two metaparameters, or one and batch size."""
+"""Renderers of trials: of a search by what became of them, and of values during training."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -11,11 +10,25 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
 from dbtool.core.errors import counted
-from dbtool.figures import marks
 from dbtool.figures.names import readable
 from dbtool.figures.panels import Renderer
 from dbtool.figures.scales import OCTAVES_A_DECADE, Span, given_span, power, set_scales, span_of
-from dbtool.figures.style import BAND, PERFECT, QUIET, TINY
+from dbtool.figures.style import (
+    ACCENT,
+    BAND,
+    CROSSES,
+    CURVE_WIDTH,
+    DASHES,
+    FAINT_LINE,
+    FRAME,
+    INK,
+    KEY,
+    PERFECT,
+    QUIET,
+    TINY,
+    dots,
+    star_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +37,6 @@ if TYPE_CHECKING:
 
     from dbtool.figures.panels import Curve, Panel
     from dbtool.figures.scales import Size
-    from dbtool.figures.specs import Scale
 
 
 ACHIEVED, NOT_ACHIEVED, INFEASIBLE = "goal achieved", "goal not achieved", "infeasible"
@@ -53,7 +65,7 @@ class _OutcomeRenderer(Renderer):
         crossed = name == INFEASIBLE
         return {
             "linestyle": "none",
-            "marker": (marks.CROSSES if crossed else DOTS)[release_index % len(DOTS)],
+            "marker": (CROSSES if crossed else DOTS)[release_index % len(DOTS)],
             "markersize": SIZES.get(name, SIZES[ACHIEVED]),
             "markeredgewidth": 0.8 if crossed else 0.0,
         }
@@ -61,7 +73,7 @@ class _OutcomeRenderer(Renderer):
     def draw_trials(self, axes: Axes, curve: Curve, xs: Sequence[float]) -> None:
         """Draw the trials of one outcome as one artist, with a star on each that was first."""
         rows = list(zip(xs, curve.column("y"), curve.column("best"), strict=True))
-        marks.dots(
+        dots(
             axes,
             [(x, y) for x, y, _ in rows],
             color=curve.colour,
@@ -69,25 +81,24 @@ class _OutcomeRenderer(Renderer):
             label=f"trials: {curve.name}",
             **self.sample(curve.name, curve.release_index),
         )
-        marks.dots(
+        dots(
             axes,
             [(x, y) for x, y, best in rows if best and _on(axes, x, y)],
             zorder=6,
             clip_on=False,
             label=f"best: {curve.release}",
-            **{**marks.KEY["best"].look, "markerfacecolor": marks.star_face(curve.release_index)},
+            **star_of(curve.release_index),
         )
 
 
-@dataclass(frozen=True)
 class ScatterRenderer(_OutcomeRenderer):
     """Draws trials on two logarithmic axes over contours of constant effective learning rate."""
 
-    point: str = "A point is one trial, complete or diverged, of the search at one batch size."
-    labels: tuple[str, str] = ("learning rate", "1 \N{MINUS SIGN} momentum")
-    scales: tuple[Scale, Scale] = ("log10", "log10")
-    page: float = 4.8
-    aspects: tuple[float, float, float] = (0.76, 0.8, 0.95)
+    point = "A point is one trial, complete or diverged, of the search at one batch size."
+    labels = ("learning rate", "1 \N{MINUS SIGN} momentum")
+    scales = ("log10", "log10")
+    page = 4.8
+    aspects = (0.76, 0.8, 0.95)
 
     def aspect(self, panel: Panel, columns: int) -> float:
         """Return the usual ratio, or a low one where no momentum was searched."""
@@ -101,13 +112,11 @@ class ScatterRenderer(_OutcomeRenderer):
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
         """Draw search space, contours and trials, with a star on the first to reach the goal."""
         momentum = _has_momentum(panel)
+        shortest = {"x": OCTAVES_A_DECADE, "y": OCTAVES_A_DECADE if momentum else 1.0}
         x, y = (
             given_span(panel, axis, "log10")
             or span_of(panel.values(axis, f"{axis}_low", f"{axis}_high"), "log10", least, 0.08)
-            for axis, least in (
-                ("x", OCTAVES_A_DECADE),
-                ("y", OCTAVES_A_DECADE if momentum else 1.0),
-            )
+            for axis, least in shortest.items()
         )
         set_scales(axes, panel.scales, x, y, size)
         axes.grid(visible=False)
@@ -151,31 +160,13 @@ def _draw_space(axes: Axes, panel: Panel) -> None:
     if not xs or not ys:
         return
     x, y = (Span(min(ends), max(ends)).drawable("linear") for ends in (xs, ys))
-    axes.add_patch(
-        Rectangle(
-            (x.low, y.low),
-            x.length,
-            y.length,
-            fill=False,
-            edgecolor=QUIET,
-            linewidth=0.8,
-            linestyle=marks.FRAME,
-            zorder=1.5,
-            label="search space",
-        )
-    )
+    look = {**KEY["search space"].look, "fill": False, "zorder": 1.5, "label": "search space"}
+    axes.add_patch(Rectangle((x.low, y.low), x.length, y.length, **look))
 
 
 def _draw_contours(axes: Axes, x: Span, y: Span, size: Size) -> None:
-    """Draw labelled lines of constant learning rate / (1 - momentum), a decade or more apart.
-
-    Args:
-        axes: whose scales are set.
-        x: of the learning rate, from edge to edge.
-        y: of 1 - momentum.
-        size: of the axes.
-    """
-    low, high = ((x.low - y.high) / OCTAVES_A_DECADE, (x.high - y.low) / OCTAVES_A_DECADE)
+    """Draw labelled lines of constant learning rate / (1 - momentum), a decade or more apart."""
+    low, high = (x.low - y.high) / OCTAVES_A_DECADE, (x.high - y.low) / OCTAVES_A_DECADE
     exponents = range(math.ceil(low + 0.2), math.floor(high - 0.2) + 1)
     every = max(1, math.ceil(len(exponents) / MOST_CONTOURS))
     angle = math.degrees(math.atan((size.height / y.length) / (size.width / x.length)))
@@ -207,18 +198,17 @@ def _draw_contours(axes: Axes, x: Span, y: Span, size: Size) -> None:
         )
 
 
-@dataclass(frozen=True)
 class GridRenderer(_OutcomeRenderer):
     """Draws a column for each batch size, a lane for each outcome, and a dot for each trial."""
 
-    point: str = (
+    point = (
         "A point is one trial, complete or diverged, at its value of the metaparameter; the "
         "outcomes of a batch size stand side by side."
     )
-    labels: tuple[str, str] = ("batch size", "value")
-    scales: tuple[Scale, Scale] = ("log2", "log10")
-    page: float = 7.0
-    aspects: tuple[float, float, float] = (0.25, 0.45, 0.7)
+    labels = ("batch size", "value")
+    scales = ("log2", "log10")
+    page = 7.0
+    aspects = (0.25, 0.45, 0.7)
 
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
         """Draw the searched range of each batch size as a band, with the trials over it."""
@@ -241,12 +231,8 @@ class GridRenderer(_OutcomeRenderer):
 
 
 def _draw_bands(axes: Axes, panel: Panel) -> None:
-    ranges = {
-        row
-        for curve in panel.curves
-        for row in curve.columns("x", "low", "high")
-        if None not in row
-    }
+    rows = (row for curve in panel.curves for row in curve.columns("x", "low", "high"))
+    ranges = {row for row in rows if None not in row}
     if not ranges:
         return
     half = 2.0**HALF_COLUMN
@@ -258,3 +244,96 @@ def _draw_bands(axes: Axes, panel: Panel) -> None:
         PolyCollection(boxes, facecolors=BAND, linewidths=0, zorder=0.5, label="searched range"),
         autolim=False,
     )
+
+
+# More lines than this cannot be told apart by colour.
+MOST_NAMED_CURVES = 20
+SMALL_RING_SIZE, LONE_SIZE = 4.0, 2.4
+MARGIN_SHARE = 0.05
+SHORTEST = {"log2": 3.0, "log10": 1.7, "linear": 1e-6}
+# The trials of a whole study, and the one that was first.
+FAINT_CURVE: dict[str, Any] = {
+    "color": FAINT_LINE,
+    "linewidth": 0.5,
+    "linestyle": "-",
+    "zorder": 2.2,
+}
+FIRST_CURVE: dict[str, Any] = {"color": ACCENT, "zorder": 4}
+
+
+class CurveRenderer(Renderer):
+    """Draws lines without markers; of a whole study, it highlights one trial."""
+
+    point = "A curve is one trial during training."
+    labels = ("step", "{}")
+    scales = ("log2", "log10")
+    page = 5.8
+    aspects = (0.66, 0.66, 0.85)
+
+    def names_curves(self, panel: Panel) -> bool:
+        """Return False where the curves are the trials of a whole study."""
+        few = len(panel.curves) <= MOST_NAMED_CURVES * max(1, panel.releases)
+        trials = panel.first("workload") is not None and panel.first("best") is not None
+        return few and not trials
+
+    def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
+        """Draw the lines, the goal, and the points at which steps to result are read."""
+        lines = [(curve, _line(curve, panel.scales)) for curve in panel.curves]
+        points = [point for _, line in lines for point in line]
+        goals = _goals(panel)
+        values = ([x for x, _ in points], [y for _, y in points] + goals)
+        x, y = (
+            span_of(numbers, scale, SHORTEST[scale], MARGIN_SHARE)
+            for numbers, scale in zip(values, panel.scales, strict=True)
+        )
+        set_scales(axes, panel.scales, x, y, size)
+        for goal in goals:
+            axes.axhline(goal, zorder=2, label="goal", **KEY["goal"].look)
+        rest = "others" if any(any(curve.column("best")) for curve in panel.curves) else "study"
+        for index, (curve, line) in enumerate(lines):
+            name = "line"
+            look: dict[str, Any] = {"color": curve.colour, "zorder": 3 + index / 100}
+            if not self.names_curves(panel):
+                is_first = any(curve.column("best"))
+                name, look = ("first", FIRST_CURVE) if is_first else (rest, FAINT_CURVE)
+            if len(line) == 1:
+                # No line joins a point to itself.
+                look = look | {"marker": "o", "markersize": LONE_SIZE}
+            look = {**self.sample("", curve.release_index), **look}
+            axes.plot(*zip(*line, strict=True), label=f"{name}: {curve.name}", **look)
+        self._draw_readings(axes, panel)
+
+    def _draw_readings(self, axes: Axes, panel: Panel) -> None:
+        """Draw rings at the points that are read; of a whole study, also lines to the axis."""
+        named = self.names_curves(panel)
+        for curve in panel.curves:
+            read = curve.marked("read_off")
+            look = KEY["read off"].look | {"color": INK}
+            if named:
+                look |= {"color": curve.colour, "markersize": SMALL_RING_SIZE}
+            dots(axes, read, zorder=7, label=f"read off: {curve.name}", **look)
+            if read and not named:
+                xs, ys = zip(*read, strict=True)
+                axes.vlines(xs, axes.get_ylim()[0], ys, INK, FRAME, linewidths=0.9, zorder=2.5)
+
+    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
+        """Return the look of a line."""
+        dashes = DASHES[release_index % len(DASHES)]
+        return {"linestyle": dashes, "linewidth": CURVE_WIDTH}
+
+
+def _goals(panel: Panel) -> list[float]:
+    goals = (
+        row for curve in panel.curves for row in curve.columns("goal", "metric", "goal_metric")
+    )
+    return sorted({goal for goal, metric, of in goals if goal is not None and of in (None, metric)})
+
+
+def _line(curve: Curve, scales: Sequence[str]) -> list[tuple[float, float]]:
+    """Return the points of a curve that axes of these scales can show."""
+    x_least, y_least = (-math.inf if scale == "linear" else 0.0 for scale in scales)
+    return [
+        (x, y)
+        for x, y in curve.columns("x", "y")
+        if y is not None and math.isfinite(y) and x > x_least and y > y_least
+    ]

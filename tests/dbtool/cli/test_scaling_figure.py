@@ -11,12 +11,12 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dbtool.analysis.critical import Estimate
 from dbtool.database import open_database
 from dbtool.figures.caption import caption_of
 from dbtool.figures.drawing import draw
-from dbtool.figures.findings import Findings, FoundSize, draw_findings
 from dbtool.figures.points import Points
-from dbtool.figures.scaling import scaling_points
+from dbtool.figures.scaling import Findings, draw_findings, scaling_points
 from dbtool.figures.specs import find_figure
 from dbtool.report import ScalingReport
 from tests.support.made_up import curve, write_shard
@@ -122,8 +122,8 @@ def test_rows_are_named_where_there_is_more_room() -> None:
     def side(value: float) -> str:
         (axes,) = Figure().subplots(1, 1, squeeze=False)[0]
         axes.set(xscale="log", xlim=(1, 1024))
-        size = FoundSize("tradeoff", is_knee=False, value=value, low=value / 2, high=2 * value)
-        draw_findings(axes, Findings([], [], [size]))
+        size = Estimate(value, value / 2, 2 * value, "identified")
+        draw_findings(axes, Findings([], [], {"tradeoff": size}))
         [name] = axes.texts
         return str(name.get_horizontalalignment())
 

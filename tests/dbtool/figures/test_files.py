@@ -3,14 +3,15 @@ import xml.etree.ElementTree as ET
 from PIL import Image
 
 from dbtool import __version__
-from dbtool.figures.plot import write_figure
+from dbtool.figures.batch import write_figure
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.specs import find_figure
 
 
 def test_every_file_says_what_it_was_made_from(db, tmp_path):
     points = read_points(db, find_figure("1"), Request())
-    png, svg, pdf = write_figure(points, find_figure("1"), tmp_path, ["png", "svg", "pdf"])
+    written = write_figure(points, find_figure("1"), tmp_path, ["png", "svg", "pdf"])
+    png, svg, pdf = written.files
     with Image.open(png) as image:
         assert image.info["SQL"] == points.sql
         assert image.info["Release"] == "made-up"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from dbtool.figures.batch import write_figure
 from dbtool.figures.drawing import draw
 from dbtool.figures.legend import lines_of, width_of
-from dbtool.figures.plot import write_figure
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales
 from dbtool.figures.specs import DATA_FORMATS, FORMATS, find_figure
 from tests.dbtool.figures.made_points import (
@@ -94,7 +94,7 @@ def test_a_figure_is_as_wide_as_asked_and_its_type_stays(kind):
 def test_the_same_points_give_the_same_bytes(kind, tmp_path):
     points, spec = points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind])
     formats = (*FORMATS, *DATA_FORMATS)
-    first, second = (write_figure(points, spec, tmp_path / name, formats) for name in "ab")
+    first, second = (write_figure(points, spec, tmp_path / name, formats).files for name in "ab")
     assert [path.name for path in first] == [f"{spec.name}.{name}" for name in formats]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert sorted((tmp_path / "a").iterdir()) == sorted(first)

@@ -118,12 +118,18 @@ def test_data_writes_the_rows_alone_in_every_kind_of_file(dbtool, tmp_path):
     assert (tmp_path / "drawn" / "figure_03.csv").read_bytes() == (tmp_path / names[0]).read_bytes()
 
 
-def test_a_picture_of_other_points_is_told(dbtool):
+def test_a_picture_of_other_points_is_told(dbtool, tmp_path):
     words = ("steps", "--out", ".", "--workload")
     dbtool(*words, SMALL, "--format", "svg")
     assert "steps.svg" not in dbtool(*words, SMALL, "--data", "csv").stderr
     told = dbtool(*words, MEDIUM, "--data", "csv").stderr
-    assert "steps.svg shows other points, of an earlier run: draw it again" in told
+    assert "steps.svg shows points of an earlier run: draw it again" in told
+    # So is one of a figure that now has no points.
+    (tmp_path / "optimizers.svg").write_text("drawn from another database")
+    assert (
+        "optimizers.svg shows points of an"
+        in dbtool("optimizers", *words[1:], SMALL, code=1).stderr
+    )
 
 
 def test_a_picture_is_as_wide_as_asked(dbtool, tmp_path):
