@@ -179,7 +179,7 @@ def write_tables(
             metrics: list[dict[str, Any]] = []
             for metric in _metrics(row["metric"], counts, chosen):
                 if curves_group is not None and counts.get(metric):
-                    # The page finds values better than all before them in the curves.
+                    # The curves have all its evaluations.
                     metrics.append({"metric": metric, "group": None})
                     continue
                 found = _asked(db, "improvements", metric=metric, **key)

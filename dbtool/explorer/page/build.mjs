@@ -5,7 +5,7 @@ import { build } from "esbuild";
 
 process.chdir(import.meta.dirname);
 const { metafile } = await build({
-  entryPoints: { explorer: "src/main.tsx" },
+  entryPoints: { explorer: "src/app.tsx" },
   outdir: "../built",
   bundle: true,
   format: "iife",

@@ -8,14 +8,11 @@ import pytest
 
 from dbtool.core.manifest import read_manifest
 from dbtool.database import explore_beside
-from dbtool.release.pull import pull
 from dbtool.release.verify import verify
 from tests.dbtool.explorer.conftest import ERRORS
 from tests.support.explorer import contents_of, needs_explorer
 from tests.support.made_up import MadeTrial, curve, write_shard
-from tests.support.proxies import without_proxies
 from tests.support.published import bytes_of, published
-from tests.support.release_server import serving_release
 
 pytestmark = needs_explorer
 TABLES = ("trials", "improvements", "curves")
@@ -74,15 +71,6 @@ def test_the_page_asks_its_own_server_for_tables_and_shards(folder: Path) -> Non
             )
             assert set(rows["workload"]) == {workload["workload"]}
             assert set(rows["batch_size"]) == {study["batch_size"]}
-
-
-def test_it_is_pulled_with_the_release(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_proxies(monkeypatch)
-    with serving_release(folder) as server:
-        pull(server.url, tmp_path / "came")
-    assert bytes_of(tmp_path / "came") == bytes_of(folder)
 
 
 @pytest.mark.slow

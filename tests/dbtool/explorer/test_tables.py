@@ -82,8 +82,12 @@ def test_improvements_follow_from_the_shards(improved, shards):
                 assert group(file, each["group"]).rows() == expected
 
 
-def test_losses_of_batches_are_there_where_they_are_the_workloads_own_metric(whole):
+def test_the_own_metric_comes_first_even_where_it_is_the_loss_of_batches(whole):
     told, _, file, _ = whole
+    errors = [each["metric"] for each in told[ERRORS]["metrics"]]
+    assert errors == [
+        *("val_classification_error", "train_cross_entropy_error", "test_classification_error")
+    ]
     [only] = told[OWN_METRIC]["metrics"]
     assert only["metric"] == "batch_cross_entropy_error"
     # They are 32-bit numbers, and compare as the decimals that they were written as.
@@ -91,15 +95,6 @@ def test_losses_of_batches_are_there_where_they_are_the_workloads_own_metric(who
     expected = [(16, 3, max(0, step - 1), step, value) for step, value in enumerate(values)]
     assert group(file, only["group"]).rows() == [*expected, (16, 3, 4, None, None)]
     assert told[OWN_METRIC]["curves_group"] is None
-
-
-def test_the_own_metric_comes_first(whole):
-    told = whole[0]
-    assert [each["metric"] for each in told[ERRORS]["metrics"]] == [
-        "val_classification_error",
-        "train_cross_entropy_error",
-        "test_classification_error",
-    ]
 
 
 def test_curves_are_the_evaluations_of_all_trials(whole, shards):
@@ -145,7 +140,6 @@ def test_the_files_hold_plain_types_that_the_page_reads(whole):
         assert (chunk.compression, chunk.has_dictionary_page) == ("ZSTD", False)
     told, trials, improvements, curves = whole
     assert trials.num_row_groups == len(told)
-    # Of what the curves hold the page finds the improvements itself.
     groups = {each["group"] for row in told.values() for each in row["metrics"]}
     assert groups == {None, *range(improvements.num_row_groups)}
     assert curves.num_row_groups == len(told) - 1

@@ -1,12 +1,12 @@
 /** The whole page from its state. */
 
+import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { choicesOf } from "./choices";
-import { type Curve, curveOfOwn, curveOfWorkload, relative } from "./curves";
-import type { Drawn, Held } from "./data/held";
+import { type Curve, curveOfOwn, curveOfWorkload, labelsOf, relative } from "./curves";
+import { type Drawn, Held } from "./data/held";
 import { type OwnCurve, ownCurves, withOwn } from "./data/own";
-import { type Facts, keyOf, metricOf, type Workload } from "./facts";
-import { labelsOf } from "./labels";
+import { type Facts, keyOf, metricOf, readFacts, type Workload } from "./facts";
 import { counted } from "./numbers";
 import { Controls } from "./parts/Controls";
 import { Figures } from "./parts/Figures";
@@ -14,13 +14,12 @@ import { Own } from "./parts/Own";
 import { Picker } from "./parts/Picker";
 import { Scaling } from "./parts/Scaling";
 import { Study } from "./parts/Study";
-import { useRead } from "./parts/reading";
-import { say } from "./parts/status";
+import { say, useRead } from "./parts/reading";
 import { Top } from "./parts/Top";
 import { addressOf, type State, stateOf } from "./state";
 import { openStudy } from "./study";
 
-export function App({ facts, held }: { facts: Facts; held: Held }) {
+function App({ facts, held }: { facts: Facts; held: Held }) {
   const [state, setState] = useState(() => stateOf(location.hash, facts));
   const [own, setOwn] = useState<OwnCurve[]>([]);
   const change = (part: Partial<State>) => setState((before) => ({ ...before, ...part }));
@@ -158,4 +157,11 @@ function openOf(state: State, curves: readonly Curve[], drawn: readonly Drawn[])
   const found = drawn.find((each) => keyOf(each.workload) === at?.key);
   const study = found?.workload.studies.find((each) => each.batch_size === at?.batchSize);
   return curve && found && study ? openStudy(curve, found.workload, study, found.trials) : null;
+}
+
+const holder = document.getElementById("page");
+if (holder) {
+  holder.replaceChildren();
+  const facts = readFacts();
+  render(<App facts={facts} held={new Held(facts)} />, holder);
 }

@@ -1,8 +1,9 @@
 /** What the controls offer for the workloads that are drawn. */
 
 import { isMaximized } from "./analysis/goal";
+import { goalsOf } from "./data/evaluations";
 import type { Drawn } from "./data/held";
-import { type OwnCurve, passingOfOwn } from "./data/own";
+import type { OwnCurve } from "./data/own";
 import { metricOf } from "./facts";
 import type { State } from "./state";
 
@@ -24,15 +25,15 @@ export function choicesOf(state: State, drawn: readonly Drawn[], own: readonly O
   const metrics = [...new Set(workloads.flatMap((each) => each.metrics.map((one) => one.metric)))].sort(byName);
   const asked = only([...workloads.map((each) => metricOf(each, state.metric)), ...own.flatMap((each) => each.metric ?? [])]);
   const isOwn = state.metric === null || workloads.every((each) => each.metric === state.metric);
-  const passing = [
-    ...drawn.map((each) => each.passing),
-    ...own.map((each) => passingOfOwn(each, isMaximized(each.metric ?? asked ?? ""))),
-  ];
+  const ranges = [
+    ...drawn.map((each) => each.passing?.goals),
+    ...own.map((each) => each.evaluations && goalsOf(each.evaluations, isMaximized(each.metric ?? asked ?? ""))),
+  ].flatMap((each) => each ?? []);
   return {
     metrics,
     metric: asked,
     ownGoal: isOwn ? only(workloads.map((each) => each.goal)) : null,
-    goals: goalsOf(passing.flatMap((each) => each?.goals ?? [])),
+    goals: widest(ranges),
     mostTrials: Math.max(0, ...workloads.flatMap((each) => each.studies.map((study) => study.trials))),
   };
 }
@@ -47,7 +48,7 @@ function only<T>(values: readonly T[]): T | null {
 }
 
 /** The goals of all of them. */
-function goalsOf(found: readonly { low: number; high: number }[]): { low: number; high: number } | null {
+function widest(found: readonly { low: number; high: number }[]): { low: number; high: number } | null {
   if (found.length === 0) return null;
   const low = Math.min(...found.map((each) => each.low));
   const high = Math.max(...found.map((each) => each.high));

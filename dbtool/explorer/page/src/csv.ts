@@ -1,42 +1,19 @@
-/** Tables as CSV text, as RFC 4180 has it, and back. */
+/** Tables as CSV text, and back. */
+
+import { csvFormat, csvParseRows } from "d3-dsv";
 
 export type Row = Record<string, unknown>;
 
 export function csvOf(columns: readonly string[], rows: readonly Row[]): string {
-  const lines = [columns, ...rows.map((row) => columns.map((name) => row[name]))];
-  return lines.map((cells) => `${cells.map(cellOf).join(",")}\n`).join("");
+  return `${csvFormat(rows as Row[], [...columns])}\n`;
 }
 
-function cellOf(value: unknown): string {
-  if (value === null || value === undefined) return "";
-  if (typeof value === "number" && !Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "-inf";
-  const text = String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-/** The rows of a CSV text by the names in its first line, and the lines that they begin in; blank ones are passed over. */
-export function rowsOfCsv(text: string, file = "it"): { columns: string[]; rows: Record<string, string>[]; lines: number[] } {
-  const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
-  const source = text.replace(/^\uFEFF/, "");
-  const filled: { cells: string[]; line: number }[] = [];
-  let cells: string[] = [];
-  let [line, begun] = [1, 1];
-  while (cell.lastIndex < source.length) {
-    const found = cell.exec(source);
-    if (!found) throw new Error(`${file}, line ${line}: a quote stands where none belongs`);
-    const [, quoted, plain = "", end] = found;
-    cells.push(quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"'));
-    if (quoted?.includes("\n")) line += quoted.split("\n").length - 1;
-    if (end === ",") continue;
-    if (cells.some((each) => each !== "")) filled.push({ cells, line: begun });
-    cells = [];
-    begun = ++line;
-  }
-  if (cells.length) filled.push({ cells: [...cells, ""], line: begun });
-  const [columns = [], ...rest] = filled.map((each) => each.cells);
-  return {
-    columns,
-    rows: rest.map((cells) => Object.fromEntries(columns.map((name, index) => [name, cells[index] ?? ""]))),
-    lines: filled.slice(1).map((each) => each.line),
-  };
+/** The rows of a CSV text by the names in its first line, and the lines that they stand in; blank ones are passed over. */
+export function rowsOfCsv(text: string): { columns: string[]; rows: Record<string, string>[]; lines: number[] } {
+  const filled = csvParseRows(text, (cells, index) => ({ cells: cells.map((each) => each.trim()), line: index + 1 })).filter(
+    ({ cells }) => cells.some(Boolean),
+  );
+  const [columns = [], ...rest] = filled.map(({ cells }) => cells);
+  const rows = rest.map((cells) => Object.fromEntries(columns.map((name, index) => [name, cells[index] ?? ""])));
+  return { columns, rows, lines: filled.slice(1).map(({ line }) => line) };
 }

@@ -1,10 +1,20 @@
 /** The curves that are drawn, with all that is told of them; from what was read and from the state. */
 
-import { isMaximized } from "./analysis/goal";
+import { minIndex } from "d3-array";
+import { crossingsOf, isMaximized } from "./analysis/goal";
 import { fittedLine, lineThroughFirst } from "./analysis/perfect";
-import { type Answer, type CriticalRow, type LearningRateRow, type StepsRow, criticalRows, learningRateRows, stepsRows } from "./analysis/rows";
-import { scalingOfSearches, scalingOfSteps } from "./analysis/scaling";
-import { type Crossing, type StudyTrials, indexOfLeast, searchOf } from "./analysis/searches";
+import {
+  type Answer,
+  type CriticalRow,
+  type LearningRateRow,
+  type StepsRow,
+  criticalRows,
+  learningRateRows,
+  scalingOfSearches,
+  scalingOfSteps,
+  stepsRows,
+} from "./analysis/scaling";
+import { type Crossing, type StudyTrials, searchOf } from "./analysis/searches";
 import type { Drawn } from "./data/held";
 import { type OwnCurve, stepsOfOwn } from "./data/own";
 import { keyOf, metricOf, type Workload } from "./facts";
@@ -57,8 +67,9 @@ export function curveOfWorkload(drawn: Drawn, state: State, index: number, label
   const goal = state.goal ?? (metric === workload.metric ? workload.goal : null);
   const base = { ...EMPTY, key: keyOf(workload), index, label, workload, metric, goal };
   if (!passing || goal === null || passing.studies.length === 0) return base;
-  const { studies } = passing;
-  const crossings = passing.crossings.at(goal, workload.goal_inclusive);
+  const { studies, evaluations } = passing;
+  const rules = { maximize: isMaximized(metric), inclusive: workload.goal_inclusive };
+  const crossings = crossingsOf(studies, evaluations, goal, rules);
   const searches = studies.map((study, place) => searchOf(study, crossings[place] as Crossing));
   const scaling = scalingOfSearches(searches, state.trials);
   const answer = { release: workload.release, workload: workload.workload, metric, goal, scaling, searches };
@@ -103,15 +114,14 @@ const EMPTY: Curve = {
 function answered(answer: Answer, state: State): Pick<Curve, "trials" | "leftOut" | "steps" | "criticals" | "perfect" | "fitted"> {
   const { trials, leftOut, curve } = answer.scaling;
   const steps = stepsRows(answer);
-  const points = steps.map((row) => ({ batchSize: row.batch_size, steps: row.steps }));
-  const perfect = state.line === "none" ? null : state.line === "first" ? lineThroughFirst(points) : fittedLine(points);
+  const perfect = state.line === "none" ? null : state.line === "first" ? lineThroughFirst(steps) : fittedLine(steps);
   const fitted = curve ? (batchSize: number) => curve.at(batchSize) : null;
   return { trials, leftOut, steps, criticals: criticalRows(answer), perfect, fitted };
 }
 
 /** Its winner is the trial that counts with the fewest steps, of equal ones the first; see the macro study_steps. */
 function passedOf(study: StudyTrials, { steps }: Crossing): Passed {
-  const best = indexOfLeast(steps);
+  const best = minIndex(steps);
   const winner = {
     trial_id: study.trialId[best] as number,
     steps: steps[best] as number,
@@ -140,5 +150,19 @@ export function relative(curves: readonly Curve[]): Curve[] {
   return curves.flatMap((curve) => {
     const at = reachedAt(curve).find((row) => row.batch_size === chosen[0]);
     return at ? [{ ...curve, divisor: at.steps as number, dividedAt: chosen[0] }] : [];
+  });
+}
+
+/** What curves are called: the parts of their workloads' names in which those that are drawn differ. */
+export function labelsOf(workloads: readonly Workload[], severalReleases: boolean): string[] {
+  const parts = workloads.map((each) => each.workload.split("/"));
+  const [first = []] = parts;
+  const sameDepth = parts.every((each) => each.length === first.length);
+  const differs = first.map((part, place) => parts.some((each) => each[place] !== part));
+  return workloads.map((each, index) => {
+    const own = parts[index] ?? [];
+    // Of one curve, or of curves that nothing but their release tells apart, the whole name.
+    const words = sameDepth && differs.some(Boolean) ? own.filter((_, place) => differs[place]) : own;
+    return [words.join("/"), severalReleases ? `(${each.release})` : ""].filter(Boolean).join(" ");
   });
 }

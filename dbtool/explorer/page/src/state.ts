@@ -49,25 +49,22 @@ export function firstState(facts: Facts): State {
 /** The state as the part of an address after #; what is as at first is left out. */
 export function addressOf(state: State, facts: Facts): string {
   const first = firstState(facts);
-  const words = new URLSearchParams();
-  const set = (name: string, value: string | number | null | undefined) => {
-    if (value !== null && value !== undefined) words.set(name, String(value));
-  };
-  set("view", state.view === first.view ? null : state.view);
-  if (state.workloads.join("\n") !== first.workloads.join("\n")) {
-    for (const key of state.workloads) words.append("workload", key);
-    if (state.workloads.length === 0) words.append("workload", "");
-  }
-  set("metric", state.metric);
-  set("goal", state.goal);
-  set("trials", state.trials);
-  set("relative", state.relative ? 1 : null);
-  set("line", state.line === first.line ? null : state.line);
-  set("study", state.study?.key);
-  set("batch-size", state.study?.batchSize);
-  set("trial", state.trial);
-  set("figure", state.figure);
-  return words.toString();
+  const isFirst = state.workloads.join("\n") === first.workloads.join("\n");
+  const keys = isFirst ? [] : state.workloads.length ? state.workloads : [""];
+  const words: [name: string, value: string | number | null | undefined][] = [
+    ["view", state.view === first.view ? null : state.view],
+    ...keys.map((key): [string, string] => ["workload", key]),
+    ["metric", state.metric],
+    ["goal", state.goal],
+    ["trials", state.trials],
+    ["relative", state.relative ? 1 : null],
+    ["line", state.line === first.line ? null : state.line],
+    ["study", state.study?.key],
+    ["batch-size", state.study?.batchSize],
+    ["trial", state.trial],
+    ["figure", state.figure],
+  ];
+  return new URLSearchParams(words.flatMap(([name, value]) => (value == null ? [] : [[name, String(value)]]))).toString();
 }
 
 /** The state of an address; what it says wrongly is as at first. */

@@ -121,7 +121,7 @@ def test_figures_without_data_are_named_with_what_would_fill_them(figures, plott
         expect(reasons.nth(place)).to_contain_text(
             f"release replication has no rows of {spec.name};"
         )
-        expect(reasons.nth(place)).to_contain_text(re.compile("`dbtool produce .* would fill it$"))
+        expect(reasons.nth(place)).to_contain_text(re.compile("dbtool produce .* would fill it$"))
 
 
 @pytest.mark.slow

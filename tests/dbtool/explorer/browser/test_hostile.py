@@ -96,9 +96,8 @@ def test_copied_sql_and_links_quote_names_so_that_they_are_found_again(hostile, 
 
 @pytest.mark.slow
 def test_copied_commands_quote_names_so_that_bash_runs_them(hostile):
-    for title in ("Steps to result", "Critical batch size", "Best learning rates"):
-        command = hostile.copied(f"Copy command of {title}")
-        agree(hostile.csv(title), in_bash(f"{command} --format csv"))
+    command = hostile.copied("Copy command of Steps to result")
+    agree(hostile.csv("Steps to result"), in_bash(f"{command} --format csv"))
 
 
 @pytest.mark.slow

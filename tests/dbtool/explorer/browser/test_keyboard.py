@@ -40,21 +40,6 @@ def test_the_charts_are_one_step_from_the_top_and_the_goal_is_moved(explorer):
     explorer.expect_state(goal=goal)
 
 
-def test_every_control_is_reached_in_the_order_in_which_it_stands(explorer):
-    reached = []
-    for _ in range(120):
-        press(explorer, "Tab")
-        reached.append(explorer.page.evaluate(_FOCUSED))
-    wanted = [
-        *("Skip to the charts", "Explore", "Figures", "Copy link to what is seen"),
-        *("Light or dark", "Search workloads", "Goal", "Goal as a number", "Trials a search"),
-        *("Relative steps", "Download Steps to result as CSV", "Copy SQL of Steps to result"),
-        "Copy command of Best learning rates",
-    ]
-    places = [reached.index(each) for each in wanted]
-    assert places == sorted(places)
-
-
 @pytest.mark.slow
 def test_a_study_is_opened_from_the_table_a_trial_pinned_and_the_study_closed(explorer):
     tab_to(explorer, "^Copy command of Steps to result")

@@ -1,10 +1,12 @@
 """What is taken away: CSV, pictures, commands for each release, SQL, the link and the citation."""
 
+import shutil
 import xml.etree.ElementTree as ET
 
 import pytest
 from PIL import Image
 
+from tests.dbtool.explorer.conftest import PRECISION, RELEASE
 from tests.support.explorer_browser import (
     agree,
     expect,
@@ -12,7 +14,7 @@ from tests.support.explorer_browser import (
     needs_explorer_browser,
     write_page,
 )
-from tests.support.made_up import curve, write_shard
+from tests.support.published import rewrite
 
 pytestmark = needs_explorer_browser
 SGD = "mnist/fc_1024/sgd"
@@ -25,52 +27,22 @@ CARDS = {
 TITLE = 26
 SVG = "{http://www.w3.org/2000/svg}"
 STUDY = {"study": f"replication:{SGD}", "batch_size": 64}
-PLACES = [
-    ("first", "digits/fc_64/sgd", 1.0),
-    ("second, it's", "digits/fc_64/sgd", 1.3),
-    ("second, it's", "letters/fc_64/adam", 0.7),
-]
+OTHER = "second, it's"
 
 
 @pytest.fixture(scope="session")
-def two_releases(tmp_path_factory):
-    """A folder with two releases, of which both have a workload of the same name."""
+def page_of_two(release, tmp_path_factory):
+    """The page of two releases, of which both have the same workloads."""
     folder = tmp_path_factory.mktemp("two releases")
-    for release, workload, factor in PLACES:
-        for batch_size, fewest in ((8, 16), (32, 6), (128, 3)):
-            trials = [
-                (
-                    number,
-                    "COMPLETE",
-                    {"learning_rate": 0.01 * 2**number, "momentum": 0.9},
-                    curve(errors_after(round(fewest * factor) + abs(number - 3)), every=5),
-                )
-                for number in range(6)
-            ]
-            write_shard(
-                folder / release.partition(",")[0],
-                release=release,
-                workload=workload,
-                batch_size=batch_size,
-                trials=trials,
-            )
-    return folder
-
-
-def errors_after(evaluations):
-    """Errors that are below 0.1 after so many evaluations."""
-    return [0.9 - 0.8 * each / evaluations for each in range(evaluations)] + [0.05, 0.04]
-
-
-@pytest.fixture(scope="session")
-def page_of_two(two_releases, tmp_path_factory):
-    return write_page(two_releases, tmp_path_factory.mktemp("of two") / "explorer.html")
+    for name in (RELEASE, OTHER):
+        copied = shutil.copytree(release, folder / str(len(name)))
+        rewrite(copied, release=name)
+    return write_page(folder, tmp_path_factory.mktemp("of two") / "explorer.html")
 
 
 @pytest.fixture
 def releases(tab, page_of_two):
-    keys = [f"{release}:{workload}" for release, workload, _ in PLACES]
-    return tab(page_of_two, at={"workload": keys, "trials": 5})
+    return tab(page_of_two, at={"workload": [f"{each}:{PRECISION}" for each in (RELEASE, OTHER)]})
 
 
 def test_the_csv_of_a_card_is_what_dbtool_answers(explorer, bundled):
@@ -80,9 +52,9 @@ def test_the_csv_of_a_card_is_what_dbtool_answers(explorer, bundled):
         told = bundled.scaling(SGD, **asked).rows(rows)
         shown = explorer.csv(title)
         agree(shown, told.write_csv())
-        # The page has of the steps those trials, too, that took the fewest.
-        fewest = {"fewest_steps", "trial_id", "learning_rate", "momentum"}
-        assert set(shown[0]) - set(told.columns) == (fewest if rows == "steps" else set())
+        # The page has of the steps the line, too, and the trials that took the fewest.
+        more = {"perfect", "fewest_steps", "trial_id", "learning_rate", "momentum"}
+        assert set(shown[0]) - set(told.columns) == (more if rows == "steps" else set())
 
 
 def chart(explorer, title):
@@ -127,7 +99,7 @@ def test_commands_of_several_releases_are_one_for_each(releases, title):
     command = releases.copied(f"Copy command of {title}")
     lines = command.splitlines()
     assert [line.rpartition(" --release ")[2] for line in lines] == [
-        "first",
+        f"'{RELEASE}'",
         "'second, it'\\''s'",
     ]
     # Pasted at once, they run one after the other.

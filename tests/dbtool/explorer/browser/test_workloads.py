@@ -68,10 +68,8 @@ def test_workloads_are_added_in_the_order_in_which_they_are_picked(explorer):
 
 
 @pytest.mark.slow
-def test_all_that_are_found_are_added_and_all_are_cleared(explorer):
-    explorer.page.get_by_role("searchbox").fill("fc_1024")
-    explorer.button("Add all").click()
-    expect(explorer.page.locator("#steps .legend li")).to_have_count(3)
+def test_all_that_are_found_are_added_at_their_own_goals_and_all_are_cleared(explorer):
+    explorer.go(goal=0.05)
     explorer.button("Clear").click()
     explorer.expect_state(workload="")
     expect(explorer.page.locator("#steps .empty")).to_have_text(
@@ -79,13 +77,7 @@ def test_all_that_are_found_are_added_and_all_are_cleared(explorer):
     )
     expect(explorer.page.locator("#critical")).to_have_count(0)
     expect(explorer.button("Clear")).to_be_disabled()
-
-
-@pytest.mark.slow
-def test_another_workload_is_asked_for_its_own_goal(explorer):
-    explorer.go(goal=0.05)
     explorer.page.get_by_role("searchbox").fill("subsets 55000")
-    explorer.button("Clear").click()
     explorer.button("Add all").click()
     explorer.expect_state(
         workload="replication:mnist_subsets/mnist_55000/simple_cnn_base/nesterov_momentum"

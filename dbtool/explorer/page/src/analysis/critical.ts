@@ -1,8 +1,7 @@
 /** The critical batch size: `dbtool.analysis.critical`. */
 
-import { IntervalFits } from "./censored";
+import { fitIntervals } from "./censored";
 import { quantileOfF } from "./distributions";
-import { Profile } from "./profile";
 
 export type Verdict = "identified" | "lower_bound" | "upper_bound" | "not_identified";
 
@@ -118,30 +117,24 @@ export class Curve {
 export function fitCurve(given: readonly StepsAt[], level: number): Curve | null {
   // Those of which neither bound is known, or for which the untrained network is enough, tell nothing.
   const steps = given.filter((each) => each.lower > 0 || (each.upper > 0 && each.upper < Infinity));
-  const upper = Float64Array.from(steps, (each) => Math.log(each.upper));
+  const upper = steps.map((each) => Math.log(each.upper));
   const reached = steps.filter((_, index) => Number.isFinite(upper[index])).map((each) => each.batchSize);
   if (reached.length <= PARAMETERS) return null;
-  const logSizes = Float64Array.from(steps, (each) => Math.log(each.batchSize));
-  const lower = Float64Array.from(steps, (each) => Math.log(each.lower));
-  const fits = new IntervalFits(lower, upper, LEAST_SCALE);
-  const fit = (logBend: number, logCritical: number, goesOn: boolean): number => {
-    const bend = Math.exp(logBend);
-    for (let index = 0; index < steps.length; index++) {
-      fits.offsets[index] = logExcess(bend, logCritical - logSizes[index]!);
-    }
-    return fits.fit(goesOn) - (logBend / LOG_BEND_DEVIATION) ** 2 / 2;
-  };
+  const logSizes = steps.map((each) => Math.log(each.batchSize));
+  const lower = steps.map((each) => Math.log(each.lower));
+  const intervals = { lower, upper, leastScale: LEAST_SCALE };
+  const fit = (logBend: number, logCritical: number) =>
+    fitIntervals(intervals, (index) => logExcess(Math.exp(logBend), logCritical - logSizes[index]!));
+  const penalised = (logBend: number, logCritical: number) =>
+    fit(logBend, logCritical).likelihood - (logBend / LOG_BEND_DEVIATION) ** 2 / 2;
 
   const grid = gridOf(logSizes);
-  const profiles = LOG_BENDS.map(
-    (logBend) => new Profile(grid, (index, goesOn) => fit(logBend, grid[index]!, goesOn)),
-  );
+  const profiles = LOG_BENDS.map((logBend) => new Profile(grid, (logCritical) => penalised(logBend, logCritical)));
   const most = Math.max(...profiles.map((profile) => profile.most));
   const floor = most - profileBound(reached.length, PARAMETERS, level);
   const row = profiles.findIndex((profile) => profile.most === most);
-  const [logBend, logCritical] = highest(LOG_BENDS[row]!, profiles[row]!, (...at) => fit(...at, false));
-  fit(logBend, logCritical, false);
-  const fewest = Math.exp(fits.coefficient);
+  const [logBend, logCritical] = highest(LOG_BENDS[row]!, profiles[row]!, penalised);
+  const fewest = Math.exp(fit(logBend, logCritical).coefficient);
   const allowed = profiles.flatMap((profile, index): Allowed[] => {
     if (profile.most < floor) return [];
     const [low, high] = profile.interval(floor);
@@ -194,13 +187,9 @@ function highest(
       }
     }
   }
+  const peakOf = (points: number[], of: (point: number) => number) => new Profile(Float64Array.from(points), of).peak;
   const ofBend = peakOf(near, (each) => likelihood(each, critical));
   return [near.length === 5 ? ofBend : bend, peakOf(beside, (each) => likelihood(bend, each))];
-}
-
-/** `peak` of a few points. */
-function peakOf(points: readonly number[], value: (point: number) => number): number {
-  return new Profile(Float64Array.from(points), (index) => value(points[index]!)).peak;
 }
 
 /** `_log_excess`: log(S(B) / Smin) from p and log(Bc / B); by log(B / Bc) it is that of examples. */
@@ -216,7 +205,7 @@ function sizeAt(bend: number, logExcess: number): number {
 }
 
 /** `_Likelihood.grid`: logarithms of critical batch sizes. */
-function gridOf(logSizes: Float64Array): Float64Array {
+function gridOf(logSizes: readonly number[]): Float64Array {
   const least = Math.min(...logSizes) - NEAR;
   const most = Math.max(...logSizes) + NEAR;
   const fine = evenly(least, most, Math.ceil((most - least) * POINTS_A_FACTOR) + 1);
@@ -226,4 +215,61 @@ function gridOf(logSizes: Float64Array): Float64Array {
 
 function evenly(first: number, last: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => first + (index * (last - first)) / (count - 1));
+}
+
+/** Log likelihoods as near to each other are the same: fits end a little earlier or later. */
+export const MISSED = 1e-6;
+
+/** The log likelihoods of a grid's points. */
+export class Profile {
+  /** The highest log likelihood. */
+  readonly most: number;
+  /** `top`: the first and the last of the points of the highest log likelihood, but for what fits may miss. */
+  readonly top: readonly [first: number, last: number];
+  private readonly values: Float64Array;
+
+  /**
+   * @param grid evenly spaced.
+   * @param likelihood the log likelihood of a point.
+   */
+  constructor(
+    readonly grid: Float64Array,
+    likelihood: (point: number) => number,
+  ) {
+    this.values = grid.map(likelihood);
+    this.most = this.values.reduce((a, b) => Math.max(a, b));
+    this.top = this.above(this.most - MISSED);
+  }
+
+  /** `closed_interval`: where it lies above a floor; infinite on the side on which it never falls below. */
+  interval(floor: number): [low: number, high: number] {
+    const { grid, values } = this;
+    const [first, last] = this.above(floor);
+    const crossing = (outside: number, inside: number): number => {
+      const above = values[inside]! - floor;
+      const share = above / (above - (values[outside]! - floor));
+      return grid[inside]! + share * (grid[outside]! - grid[inside]!);
+    };
+    return [
+      first > 0 ? crossing(first - 1, first) : -Infinity,
+      last < grid.length - 1 ? crossing(last + 1, last) : Infinity,
+    ];
+  }
+
+  /** `peak`: where it is highest: of a flat top the middle, of any other where a parabola is highest. */
+  get peak(): number {
+    const { grid, values } = this;
+    const [first, last] = this.top;
+    if (first < last || first === 0 || first === grid.length - 1) return (grid[first]! + grid[last]!) / 2;
+    const [left, middle, right] = [values[first - 1], values[first], values[first + 1]];
+    const bend = left! - 2 * middle! + right!;
+    const shift = bend < 0 ? (left! - right!) / (2 * bend) : 0;
+    return grid[first]! + shift * (grid[1]! - grid[0]!);
+  }
+
+  /** The first and the last of the points that are not below a floor. */
+  private above(floor: number): [first: number, last: number] {
+    const isAbove = (value: number): boolean => value >= floor;
+    return [this.values.findIndex(isAbove), this.values.findLastIndex(isAbove)];
+  }
 }

@@ -1,9 +1,8 @@
 /** Which learning rate belongs to which batch size: `dbtool.analysis.learning_rates`. */
 
-import { IntervalFits } from "./censored";
-import { profileBound } from "./critical";
-import { MISSED, Profile } from "./profile";
-import { indexOfLeast } from "./searches";
+import { minIndex } from "d3-array";
+import { fitIntervals } from "./censored";
+import { MISSED, Profile } from "./critical";
 import type { Search } from "./searches";
 
 export type Law = "power" | "saturating" | "surge";
@@ -29,19 +28,12 @@ export interface BestRate {
   readonly trials: number;
 }
 
-/** How the best learning rate moves with the batch size. */
+/** How the best learning rate moves with the batch size: the likeliest of the laws, of equal ones the first. */
 export class RateLaw {
   constructor(
-    /** Of the laws, adding up to 1, from their likelihoods: all have as many parameters. */
-    readonly weights: Readonly<Record<Law, number>>,
-    /** The one of most weight; of equal ones the first. */
     readonly law: Law,
     /** Its exponent p or its batch size Bn. */
     readonly parameter: number,
-    /** Lower end of the interval of that; -Infinity or 0 where there is none. */
-    readonly low: number,
-    /** Upper end; Infinity where there is none. */
-    readonly high: number,
     /** The learning rate at a batch size is this times the law's shape. */
     readonly factor: number,
   ) {}
@@ -54,8 +46,8 @@ export class RateLaw {
 
 /** `best_rate`: the range of the best learning rates of a search; null where no trial reached the goal. */
 export function bestRate(search: Search): BestRate | null {
-  const { after, steps, learningRate } = search;
-  const enough = NEARLY * steps.reduce((a, b) => Math.min(a, b), Infinity);
+  const { after, steps, study: { batchSize, learningRate } } = search;
+  const enough = NEARLY * Math.min(...steps);
   let [low, high, trials] = [Infinity, -Infinity, 0];
   for (let trial = 0; trial < steps.length; trial++) {
     const own = learningRate[trial]!;
@@ -69,53 +61,40 @@ export function bestRate(search: Search): BestRate | null {
   const outer = end > start && start > 0 ? Math.log(end / start) * OUTER : 0;
   const known = steps.map((each, trial) => (Number.isFinite(learningRate[trial]!) ? each : Infinity));
   return {
-    batchSize: search.batchSize,
+    batchSize,
     low: outer && low <= start * Math.exp(outer) ? 0 : low,
     high: outer && high >= end / Math.exp(outer) ? Infinity : high,
-    best: learningRate[indexOfLeast(known)]!,
+    best: learningRate[minIndex(known)]!,
     trials,
   };
 }
 
-/** `fit_laws`: fits the laws by interval likelihood; null where too few batch sizes bound the rate. */
-export function fitLaws(rates: readonly BestRate[], level: number): RateLaw | null {
+/** `fit_laws`, but for intervals: fits the laws by interval likelihood; null where too few batch sizes bound the rate. */
+export function fitLaws(rates: readonly BestRate[]): RateLaw | null {
   const bounded = rates.filter((each) => each.low > 0 || Number.isFinite(each.high));
   const closed = bounded.filter((each) => each.low > 0 && Number.isFinite(each.high)).length;
   if (closed < FEWEST_BATCH_SIZES) return null;
   const sizes = bounded.map((each) => each.batchSize);
-  const fits = new IntervalFits(
-    Float64Array.from(bounded, (each) => Math.log(each.low)),
-    Float64Array.from(bounded, (each) => Math.log(each.high)),
-    LEAST_SCALE,
-  );
-  const bound = profileBound(closed, 2, level);
-  const found = LAWS.map((law) => {
-    const scale = gridOf(law, sizes);
-    const fit = (index: number, goesOn: boolean): number => {
-      const parameter = law === "power" ? scale[index]! : Math.exp(scale[index]!);
-      sizes.forEach((size, at) => (fits.offsets[at] = logShape(law, parameter, size)));
-      return fits.fit(goesOn);
-    };
-    const profile = new Profile(scale, fit);
-    const likelihood = profile.most;
-    const interval = profile.interval(likelihood - bound);
-    const parameter = profile.peak;
-    const [first, last] = profile.top;
-    fit((first + last) >> 1, false);
-    return { law, likelihood, coefficient: fits.coefficient, parameter, interval };
+  const intervals = {
+    lower: bounded.map((each) => Math.log(each.low)),
+    upper: bounded.map((each) => Math.log(each.high)),
+    leastScale: LEAST_SCALE,
+  };
+  const found = LAWS.map((kind) => {
+    const parameterAt = (point: number) => (kind === "power" ? point : Math.exp(point));
+    const fit = (point: number) => fitIntervals(intervals, (index) => logShape(kind, parameterAt(point), sizes[index]!));
+    const profile = new Profile(gridOf(kind, sizes), (point) => fit(point).likelihood);
+    const { grid, most, top: [first, last] } = profile;
+    const law = new RateLaw(kind, parameterAt(profile.peak), Math.exp(fit(grid[(first + last) >> 1]!).coefficient));
+    return { law, likelihood: most };
   });
   const most = Math.max(...found.map((each) => each.likelihood));
-  const raw = found.map((each) => Math.exp(each.likelihood - most));
-  const sum = raw.reduce((a, b) => a + b);
-  const weights = Object.fromEntries(LAWS.map((law, index) => [law, raw[index]! / sum])) as Record<Law, number>;
-  const { law, parameter, interval, coefficient } = found.find((each) => each.likelihood >= most - MISSED)!;
-  const [value, low, high] = [parameter, ...interval].map((each) => (law === "power" ? each : Math.exp(each)));
-  return new RateLaw(weights, law, value!, low!, high!, Math.exp(coefficient));
+  return found.find((each) => each.likelihood >= most - MISSED)!.law;
 }
 
 /** `_searched`: the least and the largest learning rate that were searched; 0 where that is not known. */
-function searched(search: Search): [start: number, end: number] {
-  const { min_value: start, max_value: end } = search.searchSpace["learning_rate"] ?? {};
+function searched({ study }: Search): [start: number, end: number] {
+  const { min_value: start, max_value: end } = study.searchSpace["learning_rate"] ?? {};
   return typeof start === "number" && typeof end === "number" ? [start, end] : [0, 0];
 }
 

@@ -1,6 +1,7 @@
 /** What all charts share: how axes look, and the letters on them. */
 
 import * as Plot from "@observablehq/plot";
+import { range, ticks } from "d3-array";
 import { type SymbolType, symbolCircle, symbolCross, symbolDiamond, symbolSquare, symbolStar, symbolTriangle, symbolWye } from "d3-shape";
 
 /** How many series have a colour of their own; see page.css. */
@@ -20,83 +21,38 @@ export const dots = { symbol: (each: OfCurve) => symbolOf(each.curve.index), fil
 
 export type Drawing = (SVGSVGElement | HTMLElement) & Plot.Plot;
 
-/** 1,024 and 65,536 are read at a glance; from a million on the digits are too many. */
-export function tick(value: number): string {
-  if (value >= 1e6) return `${Number((value / 1e6).toPrecision(4))}M`;
-  if (value >= 1e4) return `${Number((value / 1e3).toPrecision(4))}k`;
-  if (value >= 1e-3) return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+/** Batch sizes are known by all their digits. */
+function tick(value: number): string {
+  if (value >= 1e6 && value % 1e5 === 0) return `${value / 1e6}M`;
+  if (value >= 1e-3 || value === 0) return value.toLocaleString("en-US", { maximumSignificantDigits: value < 1e4 ? 4 : 9 });
   const [digits = "", power = ""] = value.toExponential(2).split("e");
   const factor = Number(digits) === 1 ? "" : `${Number(digits)}·`;
-  return value === 0 ? "0" : `${factor}10${power.replace("-", "⁻").replace(/\d/g, superscript)}`;
+  return `${factor}10${power.replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)] as string)}`;
 }
 
-const superscript = (digit: string) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)] as string;
-
-/** Powers of two along an axis of so many pixels. */
-export function powersOfTwo(low: number, high: number, width: number): number[] {
-  const [first, last] = [Math.ceil(Math.log2(low) - 1e-9), Math.floor(Math.log2(high) + 1e-9)];
-  const step = Math.max(1, Math.ceil(((last - first + 1) * 52) / Math.max(width, 1)));
-  return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, index) => 2 ** (first + index * step));
+/** Ticks of a logarithmic axis: powers of ten, with 2 and 5 between them where there is room. */
+function logTicks([low, high]: readonly [number, number], most: number): number[] {
+  const powers = range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
+  const ticksOf = (digits: number[], every: number) =>
+    powers.flatMap((power) => (power % every ? [] : digits.map((digit) => Number(`${digit}e${power}`)))).filter((each) => low <= each && each <= high);
+  const found = [ticksOf([1, 2, 5], 1), ticksOf([1, 3], 1), ...[1, 2, 4, 8].map((every) => ticksOf([1], every))].find((each) => each.length <= most);
+  return found && found.length > 1 ? found : ticks(low, high, 3);
 }
 
-/** Ticks of a logarithmic axis of so many pixels: powers of ten, with 2 and 5 between them where there is room. */
-export function logTicks([low, high]: readonly [number, number], pixels: number, room = 34): number[] {
-  const decades = Math.log10(high / low);
-  const most = Math.max(2, pixels / room);
-  const digits = [[1, 2, 5], [1, 3], [1]].find((each) => each.length * decades <= most) ?? [1];
-  const step = Math.max(1, Math.ceil(decades / most));
-  const ticks: number[] = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-    if (power % step === 0) ticks.push(...digits.map((digit) => Number(`${digit}e${power}`)));
-  }
-  const inside = ticks.filter((each) => each >= low && each <= high);
-  // Of less than a decade two numbers at least.
-  return inside.length > 1 ? inside : fineTicks(low, high);
-}
-
-function fineTicks(low: number, high: number): number[] {
-  const step = 10 ** Math.floor(Math.log10((high - low) / 2));
-  const factor = [5, 2, 1].find((each) => (high - low) / (each * step) >= 2) ?? 1;
-  const first = Math.ceil(low / (factor * step));
-  const last = Math.floor(high / (factor * step));
-  return Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * factor * step).toPrecision(12)));
-}
-
-/** A scale, with the marks of its axis and its grid. */
-export interface Axis {
-  scale: Plot.ScaleOptions;
-  marks: Plot.Markish[];
-}
-
-export function logAxis(domain: [number, number], pixels: number, label: string, which: "x" | "y"): Axis {
-  return axisOf({ type: "log", domain }, logTicks(domain, pixels, which === "x" ? 64 : 34), label, which);
+export function logAxis(domain: [number, number], pixels: number, label: string, which: "x" | "y"): Plot.ScaleOptions {
+  return { type: "log", domain, label, grid: true, ticks: logTicks(domain, pixels / (which === "x" ? 64 : 34)) };
 }
 
 /** An axis of batch sizes, which are mostly powers of two. */
-export function sizeAxis(domain: [number, number], pixels: number, label = "Batch size"): Axis {
-  return axisOf({ type: "log", base: 2, domain }, powersOfTwo(...domain, pixels), label, "x");
+export function sizeAxis(domain: [number, number], pixels: number, label = "Batch size"): Plot.ScaleOptions {
+  const powers = range(Math.ceil(Math.log2(domain[0]) - 1e-9), Math.log2(domain[1]) + 1e-9);
+  const every = Math.ceil((powers.length * 52) / pixels);
+  const sizes = powers.filter((_, index) => index % every === 0).map((power) => 2 ** power);
+  return { type: "log", base: 2, domain, label, grid: true, ticks: sizes };
 }
 
-export function linearAxis(domain: [number, number] | null, pixels: number, label: string, which: "x" | "y"): Axis {
-  const options = { label: named(label, which), labelAnchor: which === "x" ? "right" : "top", tickFormat: tick } as const;
-  const scale = { ticks: Math.max(2, Math.round(pixels / 80)), ...options, ...(domain && { domain }) };
-  return { scale, marks: [which === "x" ? Plot.gridX(GRID) : Plot.gridY(GRID)] };
-}
-
-const GRID = { stroke: "var(--line)", strokeOpacity: 0.8 };
-
-/** Of logarithmic scales Plot leaves out some labels of its own accord, unless they are given as text. */
-function axisOf(scale: Plot.ScaleOptions, ticks: number[], label: string, which: "x" | "y"): Axis {
-  const options = { text: tick, label: named(label, which) };
-  const marks =
-    which === "x"
-      ? [Plot.gridX(ticks, GRID), Plot.axisX(ticks, { ...options, labelAnchor: "right" })]
-      : [Plot.gridY(ticks, GRID), Plot.axisY(ticks, { ...options, labelAnchor: "top" })];
-  return { scale: { ...scale, axis: null }, marks };
-}
-
-function named(label: string, which: "x" | "y"): string {
-  return which === "x" ? `${label} →` : `↑ ${label}`;
+export function linearAxis(domain: [number, number] | null, pixels: number, label: string): Plot.ScaleOptions {
+  return { ...(domain && { domain }), label, grid: true, ticks: Math.max(2, Math.round(pixels / 80)) };
 }
 
 /** Ends of a logarithmic axis, a little beyond what is drawn. */
@@ -131,16 +87,25 @@ const BASE: Plot.PlotOptions = {
 };
 
 /** A chart on two axes. */
-export function chartOf(width: number, height: number, x: Axis, y: Axis, marks: Plot.Markish[], options?: Plot.PlotOptions): Drawing {
-  return Plot.plot({
-    ...BASE,
-    width,
-    height,
-    x: x.scale,
-    y: y.scale,
-    marks: [...x.marks, ...y.marks, ...marks],
-    ...options,
-  }) as Drawing;
+export function chartOf(width: number, height: number, x: Plot.ScaleOptions, y: Plot.ScaleOptions, marks: Plot.Markish[], options?: Plot.PlotOptions): Drawing {
+  // Of logarithmic scales Plot leaves out some labels of its own accord, unless they are given as text.
+  const of = ({ ticks }: Plot.ScaleOptions) => [Array.isArray(ticks) ? ticks : undefined, { ticks, text: tick }] as const;
+  const axes = [Plot.axisX(...of(x)), y.axis === null ? null : Plot.axisY(...of(y))];
+  return Plot.plot({ ...BASE, width, height, x, y, marks: [...axes, ...marks], ...options }) as Drawing;
+}
+
+/** Short arrows from the points of an interval without end, up or down. */
+export function openEnds<Row extends OfCurve>(points: readonly Row[], x: keyof Row, y: keyof Row, direction: "up" | "down"): Plot.Markish {
+  return Plot.vector(points, {
+    x: x as string,
+    y: y as string,
+    length: 14,
+    r: 2.5,
+    anchor: "start",
+    rotate: direction === "up" ? 0 : 180,
+    stroke: colour,
+    strokeOpacity: 0.7,
+  });
 }
 
 /** The height of a chart that is so wide: a share of it, between two bounds. */

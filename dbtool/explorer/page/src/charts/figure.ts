@@ -4,7 +4,7 @@ import * as Plot from "@observablehq/plot";
 import type { Row } from "../csv";
 import type { Figure, FigureAxis, Panel } from "../figures";
 import { shortNumber } from "../numbers";
-import { type Axis, type Drawing, TIP, chartOf, colourOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
+import { type Drawing, TIP, chartOf, colourOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
 
 const DOTS = new Set(["scatter", "grid"]);
 
@@ -68,8 +68,8 @@ function told({ x, y }: Panel, row: Row): string {
   return [nameOf(row), `${x.label || "x"} ${number("x")}`, `${y.label || "y"} ${number("y")}`].join("\n");
 }
 
-function axis(of: FigureAxis, values: readonly number[], pixels: number, which: "x" | "y"): Axis {
-  if (of.scale === "linear") return linearAxis(null, pixels, of.label, which);
+function axis(of: FigureAxis, values: readonly number[], pixels: number, which: "x" | "y"): Plot.ScaleOptions {
+  if (of.scale === "linear") return linearAxis(null, pixels, of.label);
   const domain = logDomain(values, 0.05);
   return of.scale === "log2" && which === "x" ? sizeAxis(domain, pixels, of.label) : logAxis(domain, pixels, of.label, which);
 }

@@ -1,10 +1,10 @@
 /** The best learning rates against batch size, with the laws that were fitted to them. */
 
 import * as Plot from "@observablehq/plot";
-import type { LearningRateRow } from "../analysis/rows";
+import type { LearningRateRow } from "../analysis/scaling";
 import type { Curve } from "../curves";
 import { shortNumber } from "../numbers";
-import { type Drawing, TIP, chartOf, colour, dots, heightOf, logAxis, logDomain, sizeAxis } from "./common";
+import { type Drawing, TIP, chartOf, colour, dots, heightOf, logAxis, logDomain, openEnds, sizeAxis } from "./common";
 
 interface Rate extends LearningRateRow {
   curve: Curve;
@@ -19,12 +19,14 @@ export function ratesChart(curves: readonly Curve[], width: number): Drawing {
   return chartOf(width, height, sizeAxis(x, width), logAxis(y, height, "Learning rate", "y"), [
     Plot.ruleX(rates, {
       x: "batch_size",
-      y1: (each: Rate) => each.low ?? y[0],
-      y2: (each: Rate) => each.high ?? y[1],
+      y1: (each: Rate) => each.low ?? each.best,
+      y2: (each: Rate) => each.high ?? each.best,
       stroke: colour,
       strokeWidth: 5,
       strokeOpacity: 0.3,
     }),
+    openEnds(rates.filter((each) => each.high === null), "batch_size", "best", "up"),
+    openEnds(rates.filter((each) => each.low === null), "batch_size", "best", "down"),
     Plot.line(
       rates.filter((each) => each.fitted !== null),
       { x: "batch_size", y: "fitted", z: (each: Rate) => each.curve.key, stroke: colour, strokeWidth: 1.5, clip: true },

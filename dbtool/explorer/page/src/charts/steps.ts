@@ -3,15 +3,16 @@
 import * as Plot from "@observablehq/plot";
 import type { Curve } from "../curves";
 import { shortNumber } from "../numbers";
-import { type Drawing, STRIP, TIP, chartOf, colour, colourOf, dots, heightOf, logAxis, logDomain, sizeAxis } from "./common";
+import { type Drawing, STRIP, TIP, chartOf, colour, colourOf, dots, heightOf, logAxis, logDomain, openEnds, sizeAxis } from "./common";
 
 /** A point of a curve as it is drawn; y is divided where steps are relative. */
 export interface Point {
   curve: Curve;
   batchSize: number;
   y: number | null;
-  low: number;
-  high: number;
+  /** Where trials are too few to bound the steps, null. */
+  low: number | null;
+  high: number | null;
   text: string;
 }
 
@@ -24,20 +25,13 @@ interface Vertex {
 const ABOVE = 0.04;
 
 function pointsOf(curves: readonly Curve[]): Point[] {
-  return curves.flatMap((curve) =>
-    curve.steps.map((row) => {
+  return curves.flatMap((curve) => {
+    const divided = (steps: number | null) => (steps === null ? null : steps / curve.divisor);
+    return curve.steps.map((row) => {
       const { steps, low, high } = row;
-      const y = steps === null ? null : steps / curve.divisor;
-      return {
-        curve,
-        batchSize: row.batch_size,
-        y,
-        low: (low ?? steps ?? Number.NaN) / curve.divisor,
-        high: (high ?? Number.POSITIVE_INFINITY) / curve.divisor,
-        text: told(curve, row),
-      };
-    }),
-  );
+      return { curve, batchSize: row.batch_size, y: divided(steps), low: divided(low), high: divided(high), text: told(curve, row) };
+    });
+  });
 }
 
 function told(curve: Curve, row: Curve["steps"][number]): string {
@@ -60,10 +54,7 @@ export function stepsChart(curves: readonly Curve[], width: number, relative: bo
   const reached = points.filter((each) => each.y !== null);
   const missed = points.filter((each) => each.y === null);
   const x = logDomain(points.map((each) => each.batchSize), ABOVE);
-  const y = logDomain(
-    reached.flatMap((each) => [each.y as number, each.low, Math.min(each.high, (each.y as number) * 8)]),
-    0.06,
-  );
+  const y = logDomain(reached.flatMap(({ y: at, low, high }) => [at ?? 0, low ?? 0, Math.min(high ?? 0, (at ?? 0) * 8)]), 0.06);
   const lines = curves.flatMap((curve) => perfectLine(curve, y));
   const fitted = curves.flatMap((curve) => fittedCurve(curve, y));
   const height = heightOf(width, 0.62, 260, 600);
@@ -72,21 +63,13 @@ export function stepsChart(curves: readonly Curve[], width: number, relative: bo
   return chartOf(width, height, sizeAxis(x, width), steps, [
     ...curves.map((curve) =>
       Plot.areaY(
-        // Where trials are too few to bound the steps from above, an open line says so.
-        reached.filter((each) => each.curve === curve && Number.isFinite(each.high)),
-        { x: "batchSize", y1: "low", y2: "high", fill: colourOf(curve.index), fillOpacity: 0.13, clip: true },
+        reached.filter((each) => each.curve === curve && each.high !== null),
+        { x: "batchSize", y1: (each: Point) => each.low ?? each.y, y2: "high", fill: colourOf(curve.index), fillOpacity: 0.13, clip: true },
       ),
     ),
     Plot.line(lines, { ...smooth, strokeDasharray: "5 4", strokeOpacity: 0.65 }),
     Plot.line(fitted, { ...smooth, strokeOpacity: 0.5, strokeWidth: 1 }),
-    Plot.ruleX(reached, {
-      x: "batchSize",
-      y1: (each: Point) => Math.max(each.low, y[0]),
-      y2: (each: Point) => Math.min(each.high, y[1]),
-      stroke: colour,
-      strokeOpacity: 0.55,
-      strokeDasharray: "4 2",
-    }),
+    openEnds(reached.filter((each) => each.high === null && each.curve.trials !== null), "batchSize", "y", "up"),
     Plot.line(reached, { x: "batchSize", y: "y", z: keyOf, stroke: colour, strokeWidth: 2 }),
     Plot.dot(reached, { x: "batchSize", y: "y", ...dots }),
     Plot.dot(missed, { x: "batchSize", frameAnchor: "top", dy: STRIP, symbol: "times", r: 4, strokeWidth: 1.8, stroke: colour }),
@@ -131,7 +114,7 @@ export function criticalChart(criticals: readonly Critical[], sizes: readonly nu
   const inside = (value: number | null, open: number) => Math.min(Math.max(value ?? open, x[0]), x[1]);
   const told = criticals.filter((each) => each.value !== null);
   const bounded = criticals.filter((each) => each.low !== null || each.high !== null);
-  const rows = { scale: { type: "band", axis: null, domain: criticals.map(keyOf) } as const, marks: [] };
+  const rows = { type: "band", axis: null, domain: criticals.map(keyOf) } as const;
   const marks = [
     Plot.ruleY(bounded, {
       y: keyOf,

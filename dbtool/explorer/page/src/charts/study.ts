@@ -111,8 +111,8 @@ function domainOf(axis: Axis, rows: readonly StudyTrial[]): [low: number, high: 
 }
 
 function scaleOf(axis: Axis, rows: readonly StudyTrial[], pixels: number, which: "x" | "y") {
-  const scale = axis.scale === "log" ? logAxis : linearAxis;
-  return scale(domainOf(axis, rows), pixels, axis.label, which);
+  const domain = domainOf(axis, rows);
+  return axis.scale === "log" ? logAxis(domain, pixels, axis.label, which) : linearAxis(domain, pixels, axis.label);
 }
 
 function strokeOf(trial: StudyTrial, pinned: number | null): string {

@@ -1,9 +1,9 @@
 /** The trials, improvements and curves that a page holds, read when they are first needed. */
 
-import { Crossings, isMaximized, studiesOf } from "../analysis/goal";
+import { isMaximized, studiesOf } from "../analysis/goal";
 import type { StudyTrials } from "../analysis/searches";
 import { type Facts, type Metric, type Study, type Workload, textOf } from "../facts";
-import { type Evaluations, type Improvements, goalsOf, improvementsOf, NO_NUMBER } from "./improvements";
+import { type Evaluations, evaluationsOf, goalsOf, NO_NUMBER } from "./evaluations";
 import { type ParquetFile, type Table, type Wanted, embeddedFile, remoteFile } from "./parquet";
 
 const TRIALS = ["batch_size", "trial_id", "ordinal", "steps", "learning_rate", "momentum"] as const;
@@ -13,10 +13,10 @@ const IMPROVEMENTS = ["batch_size", "trial_id", "after", "step", "value"] as con
 /** The trials of a workload, a row a trial: one that does not count has no ordinal, and settings are JSON. */
 export type Trials = Table<(typeof TRIALS)[number], (typeof TEXTS)[number]>;
 
-/** When the trials of a workload pass a goal of a metric, for any goal. */
+/** What tells when the trials of a workload pass a goal of a metric, for any goal. */
 export interface Passing {
   studies: StudyTrials[];
-  crossings: Crossings;
+  evaluations: Evaluations;
   /** From the best value of any trial to the middle one of those that trials begin with, or the other way round. */
   goals: { low: number; high: number } | null;
 }
@@ -68,12 +68,14 @@ export class Held {
     if (!found) return null;
     return this.once(`passing ${workload.trials_group} ${found.metric}`, async () => {
       const studies = studiesOf(workload.studies, await this.trials(workload));
-      return passingOf(studies, await this.improvements(workload, found), isMaximized(found.metric));
+      const evaluations = await this.evaluations(workload, found);
+      return { studies, evaluations, goals: goalsOf(evaluations, isMaximized(found.metric)) };
     });
   }
 
-  private async improvements(workload: Workload, { metric, group }: Metric): Promise<Improvements> {
-    if (group === null) return improvementsOf(await this.evaluations(workload, metric), isMaximized(metric));
+  /** Those of the curves; of a metric that these do not have, its improvements. */
+  private async evaluations(workload: Workload, { metric, group }: Metric): Promise<Evaluations> {
+    if (group === null) return evaluationsOf(valuesOf(await this.read("curves", wantedOf(metric, workload.curves_group)), metric));
     const table = await this.read("improvements", { numbers: IMPROVEMENTS, group });
     return { ...table, step: table.step.map((each) => (Number.isNaN(each) ? Number.POSITIVE_INFINITY : each)) };
   }
@@ -86,25 +88,13 @@ export class Held {
   }
 
   private async readCurves(workload: Workload, study: Study, metric: string): Promise<Curves> {
-    if (this.files.curves && workload.curves_group !== null) {
-      return { rows: rowsOf(await this.evaluations(workload, metric), study), whole: true };
-    }
-    if (study.shards) {
-      const tables = study.shards.map(async (each) => {
-        const numbers = ["trial_id", "step", metric];
-        const table = await remoteFile(each.path, each.bytes).read({ numbers, group: null, nan: NO_NUMBER });
-        return rowsOf(evaluationsOf(table, metric), null);
-      });
-      return { rows: (await Promise.all(tables)).flat().sort(byTrial), whole: true };
-    }
     const held = workload.metrics.find((each) => each.metric === metric);
-    return { rows: held ? rowsOf(await this.improvements(workload, held), study) : [], whole: false };
-  }
-
-  /** The values of a metric at the evaluations of a workload's trials. */
-  private async evaluations(workload: Workload, metric: string): Promise<Evaluations> {
-    const numbers = ["batch_size", "trial_id", "step", metric];
-    return evaluationsOf(await this.read("curves", { numbers, group: workload.curves_group, nan: NO_NUMBER }), metric);
+    if (study.shards && held?.group !== null) {
+      const tables = study.shards.map(async (each) => valuesOf(await remoteFile(each.path, each.bytes).read(wantedOf(metric, null)), metric));
+      const rows = (await Promise.all(tables)).flatMap((table) => rowsOf(evaluationsOf(table), study));
+      return { rows: rows.sort((a, b) => a.trial_id - b.trial_id || a.step - b.step), whole: true };
+    }
+    return { rows: held ? rowsOf(await this.evaluations(workload, held), study) : [], whole: held?.group === null };
   }
 
   private read<Numbers extends string, Texts extends string = never>(name: Name, wanted: Wanted<Numbers, Texts>) {
@@ -125,23 +115,19 @@ export class Held {
   }
 }
 
-export function passingOf(studies: StudyTrials[], improvements: Improvements, maximize: boolean): Passing {
-  return { studies, crossings: new Crossings(studies, improvements, maximize), goals: goalsOf(improvements, maximize) };
+/** What is read of a file of curves or of a shard. */
+function wantedOf(metric: string, group: number | null) {
+  return { numbers: ["batch_size", "trial_id", "step", metric], group, nan: NO_NUMBER };
 }
 
-function evaluationsOf(table: Table<string>, metric: string): Evaluations {
+function valuesOf(table: Table<string>, metric: string) {
   const column = (name: string) => table[name] as Float64Array;
   return { batch_size: column("batch_size"), trial_id: column("trial_id"), step: column("step"), value: column(metric) };
 }
 
-const byTrial = (a: Evaluation, b: Evaluation) => a.trial_id - b.trial_id || a.step - b.step;
-
-/** The rows of a study that have a value; null: of all that the table has. */
-function rowsOf({ batch_size, trial_id, step, value }: Evaluations, study: Study | null): Evaluation[] {
-  const rows: Evaluation[] = [];
-  value.forEach((at, row) => {
-    if (Number.isNaN(at) || (study && batch_size[row] !== study.batch_size)) return;
-    rows.push({ trial_id: trial_id[row]!, step: step[row]!, value: at === NO_NUMBER ? Number.NaN : at });
-  });
-  return rows.sort(byTrial);
+/** The evaluations of a study. */
+function rowsOf({ batch_size, trial_id, step, value }: Evaluations, study: Study): Evaluation[] {
+  return Array.from(step.keys())
+    .filter((row) => batch_size[row] === study.batch_size && Number.isFinite(step[row]))
+    .map((row) => ({ trial_id: trial_id[row]!, step: step[row]!, value: value[row]! }));
 }

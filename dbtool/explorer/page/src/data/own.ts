@@ -1,10 +1,10 @@
 /** Curves of the person's own, from a CSV file that is dropped on the page; it stays in the page. */
 
 import type { StepsAt } from "../analysis/critical";
+import { crossingsOf } from "../analysis/goal";
 import { type StudyTrials, firstPast } from "../analysis/searches";
 import { type Row, rowsOfCsv } from "../csv";
-import { type Passing, passingOf } from "./held";
-import { type Evaluations, improvementsOf } from "./improvements";
+import { type Evaluations, evaluationsOf } from "./evaluations";
 
 /** Steps of one curve, or the evaluations from which they follow at a goal. */
 export interface OwnCurve {
@@ -27,7 +27,7 @@ const METRIC = /^(train|val|test)_(cross_entropy_error|classification_error|aver
  * @throws Error what is wrong with it, in one sentence.
  */
 export function ownCurves(file: string, text: string): OwnCurve[] {
-  const { columns, rows, lines } = rowsOfCsv(text, file);
+  const { columns, rows, lines } = rowsOfCsv(text);
   const metric = columns.find((each) => METRIC.test(each)) ?? (columns.includes("value") ? "value" : null);
   const ofSteps = columns.includes("steps");
   if (!columns.includes("batch_size") || !(ofSteps || (columns.includes("step") && metric))) {
@@ -47,11 +47,11 @@ export function ownCurves(file: string, text: string): OwnCurve[] {
     label,
     metric: ofSteps || metric === "value" ? null : metric,
     steps: ofSteps ? stepsOf(file, of) : null,
-    evaluations: ofSteps ? null : evaluationsOf(file, of, metric as string),
+    evaluations: ofSteps ? null : evaluated(file, of, metric as string),
   }));
 }
 
-function evaluationsOf(file: string, rows: readonly Row[], metric: string): Evaluations {
+function evaluated(file: string, rows: readonly Row[], metric: string): Evaluations {
   const trials = new Map<unknown, number>();
   const found = rows
     .filter((row) => row[metric] !== "")
@@ -63,28 +63,20 @@ function evaluationsOf(file: string, rows: readonly Row[], metric: string): Eval
     })
     .sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
   const column = (place: 0 | 1 | 2 | 3) => Float64Array.from(found, (row) => row[place]);
-  return { batch_size: column(0), trial_id: column(1), step: column(2), value: column(3) };
-}
-
-/** When its trials pass a goal, for any goal; null where it has steps alone. */
-export function passingOfOwn({ evaluations }: OwnCurve, maximize: boolean): Passing | null {
-  if (!evaluations) return null;
-  const trials = new Map<number, Set<number>>();
-  evaluations.batch_size.forEach((size, row) => {
-    trials.set(size, (trials.get(size) ?? new Set()).add(evaluations.trial_id[row] as number));
-  });
-  const unknown = { searchSpace: {}, windowed: false, status: [], learningRate: new Float64Array(), momentum: new Float64Array() };
-  const studies = [...trials].map(([batchSize, of]): StudyTrials => ({ ...unknown, batchSize, trialId: [...of] }));
-  return passingOf(studies, improvementsOf(evaluations, maximize), maximize);
+  return evaluationsOf({ batch_size: column(0), trial_id: column(1), step: column(2), value: column(3) });
 }
 
 /** The fewest steps of any trial at each batch size, and the step before that one. */
-export function stepsOfOwn(own: OwnCurve, goal: number | null, maximize: boolean): StepsAt[] {
-  const passing = passingOfOwn(own, maximize);
-  if (!passing) return own.steps ?? [];
+export function stepsOfOwn({ steps, evaluations }: OwnCurve, goal: number | null, maximize: boolean): StepsAt[] {
+  if (!evaluations) return steps ?? [];
+  const trials = Map.groupBy(evaluations.trial_id.keys(), (row) => evaluations.batch_size[row]!);
+  const unknown = { searchSpace: {}, windowed: false, status: [], learningRate: new Float64Array(), momentum: new Float64Array() };
+  const studies = [...trials].map(([batchSize, rows]): StudyTrials => {
+    return { ...unknown, batchSize, trialId: [...new Set(rows.map((row) => evaluations.trial_id[row]!))] };
+  });
   // No value is past NaN.
-  const crossings = passing.crossings.at(goal ?? Number.NaN, false);
-  return passing.studies.map(({ batchSize }, study) => ({ batchSize, ...firstPast(crossings[study]!) }));
+  const crossings = crossingsOf(studies, evaluations, goal ?? Number.NaN, { maximize, inclusive: false });
+  return studies.map(({ batchSize }, study) => ({ batchSize, ...firstPast(crossings[study]!) }));
 }
 
 /** Curves beside which others are put; those whose names are taken get numbers. */

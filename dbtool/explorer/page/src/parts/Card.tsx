@@ -6,7 +6,7 @@ import type { Drawing } from "../charts/common";
 import { csvOf, type Row } from "../csv";
 import { counted } from "../numbers";
 import { copy, pngBlob, save, svgText } from "../save";
-import { say } from "./status";
+import { say } from "./reading";
 import { Table } from "./Table";
 
 interface Props {

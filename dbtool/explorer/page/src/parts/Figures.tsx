@@ -48,7 +48,7 @@ export function Figures({ facts, name, choose }: Props) {
               {all.missing.map((each) => (
                 <div key={each.full_name}>
                   <dt>{each.full_name}</dt>
-                  <dd>{each.reason}</dd>
+                  <dd>{withCode(each.reason)}</dd>
                 </div>
               ))}
             </dl>
@@ -62,6 +62,9 @@ export function Figures({ facts, name, choose }: Props) {
 
 const commandOf = (figure: Figure, facts: Facts) => [figure.command, ...facts.options.map(shellWord)].join(" ");
 
+/** A text with what stands between backticks as code. */
+const withCode = (text: string) => text.split("`").map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part));
+
 function One({ figure, command }: { figure: Figure; command: string }) {
   const series = seriesOf(figure);
   return (
@@ -69,7 +72,7 @@ function One({ figure, command }: { figure: Figure; command: string }) {
       <h2 id="figure-title">{figure.full_name}</h2>
       {figure.caption.map((paragraph) => (
         <p key={paragraph} class="about">
-          {paragraph}
+          {withCode(paragraph)}
         </p>
       ))}
       {series.length <= MOST_SERIES && <Legend of={series.map((label, index) => ({ label, index }))} />}

@@ -1,9 +1,12 @@
 /** Which workloads are drawn: searched by any part of their names, grouped by data set. */
 
 import { useState } from "preact/hooks";
-import { colourOf } from "../charts/common";
 import { type Facts, keyOf, type Workload } from "../facts";
 import { counted } from "../numbers";
+import { Swatch } from "./Legend";
+
+/** Where the charts come first; see page.css. */
+const NARROW = "(max-width: 54rem)";
 
 interface Props {
   facts: Facts;
@@ -21,8 +24,10 @@ export function Picker({ facts, picked, onPick }: Props) {
   const groups = Map.groupBy(found, (each) => each.dataset ?? "other data sets");
   const toggle = (key: string) => onPick(picked.includes(key) ? picked.filter((each) => each !== key) : [...picked, key]);
   return (
-    <section class="picker" aria-labelledby="picker-title">
-      <h2 id="picker-title">Workloads</h2>
+    <details class="picker" open={!matchMedia(NARROW).matches}>
+      <summary>
+        <h2>Workloads</h2> <span class="count">{picked.length} drawn</span>
+      </summary>
       <input
         type="search"
         value={wanted}
@@ -49,7 +54,7 @@ export function Picker({ facts, picked, onPick }: Props) {
         ))}
         {found.length === 0 && <p class="empty">No workload has all of these words in its name.</p>}
       </div>
-    </section>
+    </details>
   );
 }
 
@@ -65,7 +70,6 @@ function Choice({ facts, workload, place, onToggle }: ChoiceProps) {
   return (
     <label class="choice">
       <input type="checkbox" checked={place >= 0} onChange={() => onToggle(key)} />
-      <span class="swatch" style={place >= 0 ? { background: colourOf(place) } : {}} aria-hidden="true" />
       <span class="name">
         {workload.workload.split(/(?<=[/_])/).flatMap((part) => [part, <wbr />])}
         <small>
@@ -73,6 +77,7 @@ function Choice({ facts, workload, place, onToggle }: ChoiceProps) {
           {counted(workload.studies.length, "batch size")}
         </small>
       </span>
+      {place >= 0 && <Swatch index={place} />}
     </label>
   );
 }

@@ -22,7 +22,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-const STEPS = ["batch_size", "release", "workload", "metric", "goal", "trials", "after", "steps", "low", "high", "fitted", "level", "fewest_steps", "trial_id", "learning_rate", "momentum"];
+const STEPS = ["batch_size", "release", "workload", "metric", "goal", "trials", "after", "steps", "low", "high", "fitted", "perfect", "level", "fewest_steps", "trial_id", "learning_rate", "momentum"];
 const CRITICAL = ["release", "workload", "metric", "goal", "definition", "critical_batch_size", "low", "high", "verdict", "learning_rate", "fewest_steps", "trials", "batch_sizes", "reached", "level"];
 const RATES = ["batch_size", "release", "workload", "metric", "goal", "best", "low", "high", "trials", "law", "fitted"];
 
@@ -44,14 +44,14 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
     const { curve, batchSize } = value as Point;
     if (curve.workload) open(curve.key, batchSize);
   };
-  const steps = drawn.flatMap((curve) => curve.steps.map((row) => ({ ...row, ...fewest(curve, row.batch_size) })));
+  const steps = drawn.flatMap((curve) => curve.steps.map((row) => ({ ...row, ...more(curve, row.batch_size) })));
   return (
     <>
       <Card
         id="steps"
         title={state.relative ? "Relative steps to result" : "Steps to result"}
         about={aboutSteps(curves, state)}
-        legend={<Legend of={curves} />}
+        legend={<Legend of={withTrials(curves)} />}
         draw={drawn.length ? (width) => stepsChart(drawn, width, state.relative) : null}
         empty={curves.length ? "No value of this metric and goal is drawn: choose another." : "Pick a workload, or drop a CSV of your own."}
         alt={altOf(drawn)}
@@ -68,7 +68,7 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
         <Card
           id="learning-rates"
           title="Best learning rates"
-          about="Bars: the trials that came nearly as far as the fastest; they run to the edge where better ones may lie beyond the search. Lines: the fitted law."
+          about="Bars: the trials that came nearly as far as the fastest. Arrows: better ones may lie beyond the search. Lines: the fitted law."
           draw={(width) => ratesChart(drawn, width)}
           alt={`Best learning rates of ${counted(drawn.filter((each) => each.rates.length > 0).length, "workload")} against batch size`}
           columns={RATES}
@@ -122,9 +122,11 @@ function criticalText(curve: Curve): string {
   return `${shortNumber(row.critical_batch_size ?? 0)} (${shortNumber(row.low ?? 0)} to ${shortNumber(row.high ?? 0)})`;
 }
 
-function fewest(curve: Curve, batchSize: number): Row {
+/** What the page has of steps beside the columns of `dbtool scaling`. */
+function more(curve: Curve, batchSize: number): Row {
   const winner = curve.studies.get(batchSize)?.winner;
   return {
+    perfect: curve.perfect && curve.perfect / batchSize,
     fewest_steps: winner?.steps ?? null,
     trial_id: winner?.trial_id ?? null,
     learning_rate: winner?.learning_rate ?? null,
@@ -132,13 +134,23 @@ function fewest(curve: Curve, batchSize: number): Row {
   };
 }
 
+const trialsOf = (curves: readonly Curve[]) => [...new Set(curves.flatMap((each) => each.trials ?? []))];
+
+/** The curves with the number of trials in their labels, where they differ in it. */
+function withTrials(curves: readonly Curve[]): readonly { label: string; index: number }[] {
+  if (trialsOf(curves).length < 2) return curves;
+  return curves.map(({ label, index, trials }) => ({ index, label: trials === null ? label : `${label}, ${counted(trials, "trial")}` }));
+}
+
 function aboutSteps(curves: readonly Curve[], state: State): string {
-  const of = [...new Set(curves.flatMap((each) => (each.trials === null ? [] : [each.trials])))];
-  const trials = of.length ? `Best of ${of.map((each) => each.toLocaleString("en-US")).join(" or ")} trials` : "";
-  const divided = state.relative && curves.length ? `, divided by the steps at batch size ${curves.find((each) => each.dividedAt !== null)?.dividedAt ?? "—"}` : "";
+  const [trials, ...others] = trialsOf(curves);
+  if (trials === undefined) return "";
+  const at = curves.find((each) => each.dividedAt !== null)?.dividedAt;
+  const divided = state.relative && at ? `, divided by the steps at batch size ${at}` : "";
   const left = curves.flatMap((each) => each.leftOut).length;
   const out = left ? `; ${counted(left, "study", "studies")} with fewer trials left out` : "";
-  return trials && `${trials}${divided}${out}. Bands: 95%, open upwards where trials are too few. Dashed: perfect scaling. Thin: the fitted curve. Crosses: not reached. Click a point for its trials.`;
+  const best = others.length ? "as many trials as the legend has" : counted(trials, "trial");
+  return `Best of ${best}${divided}${out}. Bands: 95%; arrows where trials are too few for an upper end. Dashed: perfect scaling. Thin: the fitted curve. Crosses: not reached. Click a point for its trials.`;
 }
 
 function altOf(curves: readonly Curve[]): string {

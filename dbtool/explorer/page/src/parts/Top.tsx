@@ -15,7 +15,9 @@ export function Top({ facts, state, change }: Props) {
   return (
     <header class="top">
       <h1>Steps to result</h1>
-      <p class="about">How far do larger batches help? {names}</p>
+      <p class="about">
+        How far do larger batches help? <span class="releases">{names}</span>
+      </p>
       <nav aria-label="Views">
         <button type="button" aria-pressed={state.view === "scaling"} onClick={() => change({ view: "scaling" })}>
           Explore

@@ -1,7 +1,8 @@
-/** What is read in the background. */
+/** What is read in the background, and the line that says what was done. */
 
 import { useEffect, useState } from "preact/hooks";
-import { say } from "./status";
+
+let quiet = 0;
 
 interface Read<T> {
   value: T | null;
@@ -26,4 +27,15 @@ export function useRead<T>(key: string, what: string, read: () => Promise<T>): R
     };
   }, [key]);
   return { value: last?.value ?? null, isReading: last?.key !== key };
+}
+
+/** One line at the foot, also for screen readers; page.html holds its element. */
+export function say(text: string): void {
+  const element = document.getElementById("status");
+  if (!element) return;
+  element.textContent = text;
+  clearTimeout(quiet);
+  quiet = window.setTimeout(() => {
+    element.textContent = "";
+  }, 6000);
 }

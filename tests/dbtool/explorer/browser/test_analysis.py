@@ -1,4 +1,4 @@
-"""The page's analysis against dbtool's own, number by number, in states of measured trials."""
+"""The page's analysis against dbtool's own, row by row, in states of measured trials."""
 
 import json
 import math
@@ -15,17 +15,31 @@ import pytest
 import dbtool
 from dbtool.analysis.answers import Answer, answers_of_trials
 from dbtool.analysis.critical import LEAST_SCALE, StepsAt
-from dbtool.analysis.scaling import Scaling, Settings, scaling_of_steps
+from dbtool.analysis.scaling import Scaling, Settings
 from dbtool.core.resources import query
 from dbtool.database import Database
+from dbtool.explorer.contents import choose
+from dbtool.explorer.page import Material, write_alone
 from dbtool.report import ScalingReport, Trials
 from dbtool.store.questions import Question
-from tests.support.explorer_analysis import answers_of_page, as_told, differences, needs_node
+from tests.support.explorer_browser import (
+    BUNDLED,
+    MEASURED,
+    Explorer,
+    Opener,
+    agree,
+    needs_explorer_browser,
+    rows_of,
+)
 from tests.support.made_up import write_shard
 
-pytestmark = [needs_node, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+pytestmark = [needs_explorer_browser, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
-DATA = Path(__file__).parents[3] / "data"
+CARDS = {
+    "Steps to result": "steps",
+    "Critical batch size": "critical",
+    "Best learning rates": "learning_rates",
+}
 COPIED = "mnist/fc_128_128_128/nesterov_momentum"
 OF_TRIALS = ("batch_size", "trial_id", "status", "ordinal", "learning_rate", "momentum")
 SEEDS = (3, 5, 10, 12, 16, 17, 24, 30, 39, 42, 44, 46, 63, 80, 88, 96, 110, 117, 208, 210, 265)
@@ -33,10 +47,10 @@ SEEDS = (3, 5, 10, 12, 16, 17, 24, 30, 39, 42, 44, 46, 63, 80, 88, 96, 110, 117,
 
 
 class Source:
-    """A workload of a release, and the page's tables of it."""
+    """A workload of a release, the page that has it, and its tables of it."""
 
-    def __init__(self, db: Database, own: dict[str, Any]) -> None:
-        self.db, self.own = db, own
+    def __init__(self, db: Database, page: Path, own: dict[str, Any]) -> None:
+        self.db, self.page, self.own = db, page, own
 
     @cached_property
     def facts(self) -> list[dict[str, Any]]:
@@ -69,15 +83,6 @@ class Source:
     def _rows(self, name: str) -> pl.DataFrame:
         key = {name: self.own[name] for name in ("release", "workload")}
         return self.db.result(Question(query(name, "explorer"), key, measurements=True)).polars()
-
-    def told(self) -> dict[str, Any]:
-        return {
-            "facts": self.facts,
-            "trials": self.trials.to_dict(as_series=False),
-            "evaluations": {
-                name: rows.to_dict(as_series=False) for name, rows in self.evaluations.items()
-            },
-        }
 
 
 @dataclass(frozen=True)
@@ -151,10 +156,6 @@ def _verdict(definition: str, verdict: str) -> Callable[[State], bool]:
 
 def _law(name: str) -> Callable[[State], bool]:
     return lambda s: getattr(s.scaling.rate_law, "law", None) == name
-
-
-def _of_law(is_met: Callable[[Any], bool]) -> Callable[[State], bool]:
-    return lambda s: bool(s.scaling.rate_law) and is_met(s.scaling.rate_law)
 
 
 def _of_curve(is_met: Callable[[Any], bool]) -> Callable[[State], bool]:
@@ -267,23 +268,30 @@ CONDITIONS: dict[str, Callable[[State], bool]] = {
     "a power": _law("power"),
     "a saturating law": _law("saturating"),
     "a surge": _law("surge"),
-    "no least parameter": _of_law(lambda law: law.low in {0, -math.inf}),
-    "no largest parameter": _of_law(lambda law: math.isinf(law.high)),
-    "a parameter with both ends": _of_law(lambda law: 0 < law.low < law.high < math.inf),
 }
 """Where dbtool.analysis branches: each has to be met by a state."""
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[list[Source]]]:
+def sources(
+    tmp_path_factory: pytest.TempPathFactory, bundled_page: Path
+) -> Iterator[list[list[Source]]]:
     folder = tmp_path_factory.mktemp("altered")
-    with dbtool.open(DATA / "measured") as measured:
+    with dbtool.open(MEASURED) as measured:
         _write_altered(measured, folder)
-        with dbtool.open(DATA / "replication") as replication, dbtool.open(folder) as altered:
+        with dbtool.open(BUNDLED) as replication, dbtool.open(folder) as altered:
+            pages = [_page(measured, folder), bundled_page, _page(altered, folder)]
             yield [
-                [Source(db, own) for own in db.workloads().to_dicts()]
-                for db in (measured, replication, altered)
+                [Source(db, page, own) for own in db.workloads().to_dicts()]
+                for db, page in zip((measured, replication, altered), pages, strict=True)
             ]
+
+
+def _page(db: Database, folder: Path) -> Path:
+    chosen = choose(db, None, None)
+    out = folder / f"{chosen.workloads[0]['release']}.html"
+    write_alone(Material(db, chosen, b"", ""), out)
+    return out
 
 
 def _write_altered(db: Database, folder: Path) -> None:
@@ -321,79 +329,78 @@ def _write_altered(db: Database, folder: Path) -> None:
         write_shard(folder, workload="few/fc/sgd", trials=few, **study)
 
 
-def _check(states: Sequence[State], folder: Path) -> None:
+def _check(explorer: Explorer, state: State) -> None:
     """That the page answers as dbtool does."""
-    sources = list({id(state.source): state.source for state in states}.values())
-    asked = [
-        {
-            "workload": sources.index(state.source),
-            "metric": state.metric,
-            "goal": state.goal,
-            "inclusive": state.source.own["goal_inclusive"],
-            "trials": state.settings.trials,
-        }
-        for state in states
-    ]
-    answers = [as_told(state.found) for state in states]
-    told = answers_of_page([source.told() for source in sources], asked, folder)
-    _check_lines([each.pop("lines") for each in told], answers, states[0].source.db)
-    wrong = [
-        f"{state}{each}"
-        for state, found, answer in zip(states, told, answers, strict=True)
-        for each in differences(found, answer)
-    ]
-    assert not wrong, "\n".join([f"{len(wrong)} differences", *wrong[:20]])
+    own = state.source.own
+    key = f"{own['release']}:{own['workload']}"
+    asked = {"metric": state.metric, "goal": state.goal, "trials": state.settings.trials}
+    explorer.go(workload=key, **asked)
+    found = {title: _rows(explorer, title) for title in CARDS}
+    for title, kind in CARDS.items():
+        expected = rows_of(state.rows(kind).write_csv())
+        assert len(found[title]) == len(expected), (state, kind)
+        if expected:
+            agree(found[title], expected)
+    _check_lines(found["Steps to result"], state.source.db)
 
 
-def _check_lines(lines: Sequence[Any], answers: Sequence[Any], db: Database) -> None:
-    """That lines of perfect scaling are those of figures through the same points."""
-    rows = [
-        (number, at["batch_size"], at["steps"])
-        for number, answer in enumerate(answers)
-        for at in answer["steps"]
-    ]
-    points = pl.DataFrame(rows, schema=("panel_order", "x", "steps"), orient="row").with_columns(
-        series_order=0, release_order=0, perfect=pl.lit(None, pl.Float64)
+def _rows(explorer: Explorer, title: str) -> list[dict[str, Any]]:
+    shown = explorer.page.get_by_role("region", name=title, exact=True).count()
+    return explorer.csv(title) if shown else []
+
+
+def _check_lines(rows: list[dict[str, Any]], db: Database) -> None:
+    """That the line of perfect scaling is that of figures through the same points."""
+    points = pl.DataFrame(
+        [(0, int(row["batch_size"]), float(row["steps"] or "nan")) for row in rows],
+        schema={"panel_order": pl.Int64, "x": pl.Int64, "steps": pl.Float64},
+        orient="row",
+    ).with_columns(
+        pl.col("steps").fill_nan(None),
+        series_order=0,
+        release_order=0,
+        perfect=pl.lit(None, pl.Float64),
     )
     fitted = db.sql(
         "WITH points AS (FROM own) FROM fitted_scaling('points', 'fitted')", tables={"own": points}
     ).polars()
-    examples = dict(fitted.select("panel_order", pl.col("perfect") * pl.col("x")).iter_rows())
-    for number, line in enumerate(lines):
-        reached = [size * at for of, size, at in rows if of == number and at is not None]
-        assert line["first"] == (reached[0] if reached else None)
-        expected = examples.get(number)
-        assert line["fitted"] == (expected and pytest.approx(expected, rel=1e-9))
+    expected = dict(fitted.select("x", "perfect").iter_rows())
+    for row in rows:
+        line = expected.get(int(row["batch_size"]))
+        assert (float(row["perfect"]) if row["perfect"] else None) == (line and pytest.approx(line))
 
 
-def test_states_of_every_condition(sources: list[list[Source]], tmp_path: Path) -> None:
+def test_states_of_every_condition(sources: list[list[Source]], tab: Opener) -> None:
     states = [drawn(sources, seed) for seed in SEEDS]
     missing = [name for name, is_met in CONDITIONS.items() if not any(map(is_met, states))]
     assert not missing, "add seeds whose states meet these conditions to SEEDS"
-    _check(states, tmp_path)
+    tabs = {page: tab(page) for page in {state.source.page for state in states}}
+    for state in states:
+        _check(tabs[state.source.page], state)
 
 
-def test_steps_alone(tmp_path: Path) -> None:
+def test_steps_alone(tab: Opener, bundled_page: Path) -> None:
     """Of a table of one's own, also where all batch sizes lie on one side of the critical one."""
-    scalings, asked = [], []
-    with dbtool.open(DATA / "replication") as db:
-        for workload, cut in (("fc_64_64_64/sgd", 9), ("fc_1024_1024/sgd", 9)):
-            rows = db.scaling(f"mnist/{workload}").rows("steps").drop_nulls("steps")
-            known = [
-                StepsAt(size, at, at) for size, at in rows.select("batch_size", "steps").iter_rows()
-            ]
-            for steps in (known, known[:cut], known[cut:], known[:2]):
-                scalings.append(scaling_of_steps(steps, Settings()))
-                points = [(at.batch_size, at.lower, at.upper) for at in steps]
-                names = ("batchSize", "lower", "upper")
-                asked.append({"steps": [dict(zip(names, at, strict=True)) for at in points]})
-    curves = [scaling.curve for scaling in scalings if scaling.curve]
+    explorer = tab(bundled_page, at={"workload": "", "line": "first"})
+    tables = []
+    with dbtool.open(BUNDLED) as db:
+        for workload in ("fc_64_64_64/sgd", "fc_1024_1024/sgd"):
+            known = db.scaling(f"mnist/{workload}").rows("steps").drop_nulls("steps")
+            for steps in (known, known[:9], known[9:], known[:2]):
+                name = pl.lit(str(len(tables))).alias("workload")
+                tables.append(steps.select(name, "batch_size", "steps"))
+    report = dbtool.scaling_of_table(pl.concat(tables))
+    curves = [answer.scaling.curve for answer in report.answers if answer.scaling.curve]
     lows = [curve for curve in curves if min(each.low for each in curve.allowed) > 0]
     highs = [curve for curve in curves if max(each.high for each in curve.allowed) < math.inf]
     assert any(curve.critical < curve.reached[0] for curve in lows)
     assert any(curve.critical > curve.reached[1] for curve in highs)
-    told = answers_of_page([], asked, tmp_path)
-    for found, scaling in zip(told, scalings, strict=True):
-        del found["lines"]
-        answer = Answer(None, None, None, None, scaling)
-        assert not differences(found, as_told(ScalingReport([answer], Settings())))
+    explorer.drop(own=pl.concat(tables).write_csv())
+    rows = explorer.csv("Steps to result")
+    agree(rows, report.rows("steps").write_csv())
+    agree(explorer.csv("Critical batch size"), report.rows("critical").write_csv())
+    # Through the first point.
+    for row in rows:
+        first = next(each for each in rows if each["workload"] == row["workload"])
+        examples = int(first["batch_size"]) * float(first["steps"])
+        assert float(row["perfect"]) * int(row["batch_size"]) == pytest.approx(examples)
