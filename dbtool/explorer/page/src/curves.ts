@@ -65,7 +65,7 @@ export function curveOfWorkload(drawn: Drawn, state: State, index: number, label
   const { workload, passing } = drawn;
   const metric = metricOf(workload, state.metric) ?? "";
   const goal = state.goal ?? (metric === workload.metric ? workload.goal : null);
-  const base = { ...EMPTY, key: keyOf(workload), index, label, workload, metric, goal };
+  const base = { ...UNKNOWN, key: keyOf(workload), index, label, workload, metric, goal, divisor: 1, dividedAt: null };
   if (!passing || goal === null || passing.studies.length === 0) return base;
   const { studies, evaluations } = passing;
   const rules = { maximize: isMaximized(metric), inclusive: workload.goal_inclusive };
@@ -82,7 +82,7 @@ export function curveOfWorkload(drawn: Drawn, state: State, index: number, label
 }
 
 export function curveOfOwn(own: OwnCurve, metric: string, goal: number | null, state: State, index: number): Curve {
-  const base = { ...EMPTY, key: `own:${own.label}`, index, label: own.label, metric, goal };
+  const base = { ...UNKNOWN, key: `own:${own.label}`, index, label: own.label, workload: null, metric, goal, divisor: 1, dividedAt: null };
   const steps = stepsOfOwn(own, goal, isMaximized(metric));
   if (steps.length === 0) return base;
   // Steps alone are those to a goal that nobody tells.
@@ -91,24 +91,8 @@ export function curveOfOwn(own: OwnCurve, metric: string, goal: number | null, s
   return { ...base, ...answered(answer, state) };
 }
 
-const EMPTY: Curve = {
-  key: "",
-  index: 0,
-  label: "",
-  workload: null,
-  metric: "",
-  goal: null,
-  trials: null,
-  leftOut: [],
-  steps: [],
-  criticals: [],
-  rates: [],
-  studies: new Map(),
-  perfect: null,
-  fitted: null,
-  divisor: 1,
-  dividedAt: null,
-};
+/** Of which nothing is known. */
+const UNKNOWN = { trials: null, leftOut: [], steps: [], criticals: [], rates: [], studies: new Map(), perfect: null, fitted: null };
 
 /** What of an answer is drawn and told. */
 function answered(answer: Answer, state: State): Pick<Curve, "trials" | "leftOut" | "steps" | "criticals" | "perfect" | "fitted"> {

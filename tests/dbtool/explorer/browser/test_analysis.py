@@ -1,6 +1,5 @@
 """The page's analysis against dbtool's own, row by row, in states of measured trials."""
 
-import json
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +12,10 @@ import polars as pl
 import pytest
 
 import dbtool
-from dbtool.analysis.answers import Answer, answers_of_trials
+from dbtool.analysis.answers import answers_of_trials
 from dbtool.analysis.critical import LEAST_SCALE, StepsAt
 from dbtool.analysis.scaling import Scaling, Settings
+from dbtool.analysis.searches import Search
 from dbtool.core.resources import query
 from dbtool.database import Database
 from dbtool.explorer.contents import choose
@@ -41,28 +41,21 @@ CARDS = {
     "Best learning rates": "learning_rates",
 }
 COPIED = "mnist/fc_128_128_128/nesterov_momentum"
-OF_TRIALS = ("batch_size", "trial_id", "status", "ordinal", "learning_rate", "momentum")
 SEEDS = (3, 5, 10, 12, 16, 17, 24, 30, 39, 42, 44, 46, 63, 80, 88, 96, 110, 117, 208, 210, 265)
 """Of states that meet all of the conditions below, most of them twice or more."""
 
 
+@dataclass(frozen=True)
 class Source:
-    """A workload of a release, the page that has it, and its tables of it."""
+    """A workload of a release, and the page that has it."""
 
-    def __init__(self, db: Database, page: Path, own: dict[str, Any]) -> None:
-        self.db, self.page, self.own = db, page, own
-
-    @cached_property
-    def facts(self) -> list[dict[str, Any]]:
-        studies = self._rows("studies").select("batch_size", "search_space", "windowed")
-        return [
-            {**row, "search_space": json.loads(row["search_space"] or "{}")}
-            for row in studies.to_dicts()
-        ]
+    db: Database = field(repr=False)
+    page: Path
+    own: dict[str, Any]
 
     @cached_property
     def trials(self) -> pl.DataFrame:
-        return self._rows("trials").select(OF_TRIALS)
+        return self._rows("trials")
 
     @cached_property
     def evaluations(self) -> dict[str, pl.DataFrame]:
@@ -74,11 +67,6 @@ class Source:
             for each in curves.drop(keys)
             if each.count()
         }
-
-    @property
-    def most(self) -> int:
-        """The most trials of any study."""
-        return int(max(self.trials["batch_size"].value_counts()["count"]))
 
     def _rows(self, name: str) -> pl.DataFrame:
         key = {name: self.own[name] for name in ("release", "workload")}
@@ -92,13 +80,23 @@ class State:
     source: Source
     metric: str
     goal: float
-    settings: Settings
+    k: int | None
     crossings: pl.DataFrame = field(repr=False)
-    answer: Answer = field(repr=False)
+
+    @cached_property
+    def report(self) -> ScalingReport:
+        settings = Settings(trials=self.k)
+        # The rows that are compared need neither moments nor the workloads' names.
+        trials = Trials(self.source.db, self.crossings, pl.DataFrame(), pl.DataFrame())
+        return ScalingReport(answers_of_trials(self.crossings, settings), settings, trials)
+
+    @property
+    def searches(self) -> Sequence[Search]:
+        return self.report.answers[0].searches
 
     @property
     def scaling(self) -> Scaling:
-        return self.answer.scaling
+        return self.report.answers[0].scaling
 
     @property
     def values(self) -> pl.Series:
@@ -109,14 +107,8 @@ class State:
     def inclusive(self) -> bool:
         return bool(self.source.own["goal_inclusive"])
 
-    @property
-    def found(self) -> ScalingReport:
-        # The rows that are compared need neither moments nor the workloads' names.
-        trials = Trials(self.source.db, self.crossings, pl.DataFrame(), pl.DataFrame())
-        return ScalingReport([self.answer], self.settings, trials)
-
     def rows(self, kind: str) -> pl.DataFrame:
-        return self.found.rows(kind)
+        return self.report.rows(kind)
 
 
 def drawn(sources: Sequence[Sequence[Source]], seed: int) -> State:
@@ -139,11 +131,10 @@ def drawn(sources: Sequence[Sequence[Source]], seed: int) -> State:
             *([own["goal"]] * 2 if metric == own["metric"] else ()),
         ]
     )
-    k = rng.choice([None, None, None, 1, rng.randint(1, source.most), source.most + 1])
-    settings = Settings(trials=k)
+    most = int(max(source.trials["batch_size"].value_counts()["count"]))
+    k = rng.choice([None, None, None, 1, rng.randint(1, most), most + 1])
     crossings = source.db.crossings(own["workload"], goal=goal, metric=metric)
-    (answer,) = answers_of_trials(crossings, settings)
-    return State(source, metric, goal, settings, crossings, answer)
+    return State(source, metric, goal, k, crossings)
 
 
 def _any_step(is_met: Callable[[StepsAt], bool]) -> Callable[[State], bool]:
@@ -201,14 +192,12 @@ CONDITIONS: dict[str, Callable[[State], bool]] = {
     "a search with too few trials": lambda s: bool(s.scaling.left_out and s.scaling.steps),
     "no search with as many trials": lambda s: not s.scaling.steps,
     "searches of few trials alone, one of fewer": lambda s: (
-        s.settings.trials is None
-        and bool(s.scaling.left_out)
-        and all(each.trials < 5 for each in s.answer.searches)
+        s.k is None and bool(s.scaling.left_out) and all(each.trials < 5 for each in s.searches)
     ),
     "a search of few trials beside others": lambda s: (
-        s.settings.trials is None
-        and any(each.trials < 5 for each in s.answer.searches)
-        and any(each.trials >= 5 for each in s.answer.searches)
+        s.k is None
+        and any(each.trials < 5 for each in s.searches)
+        and any(each.trials >= 5 for each in s.searches)
     ),
     "a band without a lower end": lambda s: bool(
         s.rows("steps").select(pl.col("low").is_null().any()).item()
@@ -251,7 +240,7 @@ CONDITIONS: dict[str, Callable[[State], bool]] = {
         for verdict in ("identified", "lower_bound", "upper_bound", "not_identified")
     },
     # learningRates.ts.
-    "no search space": lambda s: not all(e["search_space"] for e in s.source.facts),
+    "no search space": lambda s: not all(e.search_space for e in s.searches),
     "rates down to the border": lambda s: any(e.low == 0 for e in s.scaling.rates),
     "rates up to the border": lambda s: any(math.isinf(e.high) for e in s.scaling.rates),
     "too few rates for a law": lambda s: bool(s.scaling.rates and not s.scaling.rate_law),
@@ -333,7 +322,7 @@ def _check(explorer: Explorer, state: State) -> None:
     """That the page answers as dbtool does."""
     own = state.source.own
     key = f"{own['release']}:{own['workload']}"
-    asked = {"metric": state.metric, "goal": state.goal, "trials": state.settings.trials}
+    asked = {"metric": state.metric, "goal": state.goal, "trials": state.k}
     explorer.go(workload=key, **asked)
     found = {title: _rows(explorer, title) for title in CARDS}
     for title, kind in CARDS.items():
@@ -382,7 +371,7 @@ def test_states_of_every_condition(sources: list[list[Source]], tab: Opener) -> 
 def test_steps_alone(tab: Opener, bundled_page: Path) -> None:
     """Of a table of one's own, also where all batch sizes lie on one side of the critical one."""
     explorer = tab(bundled_page, at={"workload": "", "line": "first"})
-    tables = []
+    tables: list[pl.DataFrame] = []
     with dbtool.open(BUNDLED) as db:
         for workload in ("fc_64_64_64/sgd", "fc_1024_1024/sgd"):
             known = db.scaling(f"mnist/{workload}").rows("steps").drop_nulls("steps")
