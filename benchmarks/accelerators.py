@@ -25,7 +25,7 @@ from benchmarks.settings import Setting, block, capacity
 from benchmarks.timed import Timed, in_turns
 from producers.datasets.forms import CIFAR_10, GREY_28, IMAGENET, LM1B, ImageForm, TextForm
 from producers.devices import configure_devices
-from producers.operations import forward_operations
+from producers.estimate import forward_operations
 from producers.training.block import BlockProgram
 from producers.training.mesh import device_mesh
 

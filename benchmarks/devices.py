@@ -203,8 +203,7 @@ def _train_when_told(model: str, layout: Layout) -> None:
 
         join_hosts()
     from producers.training.block import BlockProgram
-    from producers.training.hosts import is_first
-    from producers.training.mesh import device_mesh
+    from producers.training.mesh import device_mesh, is_first
     from producers.training.run import Splits, train_block
 
     setting, steps = _SETTINGS[model]

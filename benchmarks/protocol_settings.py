@@ -40,7 +40,7 @@ class Setting:
 
 def held_out(split: Any, examples: int) -> np.ndarray:
     """The numbers of the official training examples that are held out."""
-    from producers.datasets.permutation import HeldOut, split_order
+    from producers.datasets.split import HeldOut, split_order
 
     return split_order("mnist", examples, HeldOut(split), examples).held_out
 
@@ -48,7 +48,7 @@ def held_out(split: Any, examples: int) -> np.ndarray:
 def official(dataset: str) -> tuple[np.ndarray, np.ndarray]:
     """The official training images and labels in their order."""
     from producers.datasets import find_source, locate
-    from producers.datasets.mnist.idx import parse_idx
+    from producers.datasets.mnist.images import parse_idx
 
     source = find_source(dataset)
     files = locate(source)
@@ -109,8 +109,8 @@ class Search:
     def run(self) -> list[dict[str, Any]]:
         """A row a seed and held-out set."""
         from producers.training.batches import IndexDraw
+        from producers.training.block_record import Slots
         from producers.training.mesh import on_host
-        from producers.training.progress import Slots
         from producers.training.run import evaluated
         from producers.workloads.definition import EvaluationRule
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from producers.lockstep.window import EFFECTIVE_RATE, Optimum, Windows
+from producers.lockstep import EFFECTIVE_RATE, Optimum, Windows
 from producers.search import Range
 from producers.training.optimizers import optimizer_definition
 from producers.training.stopping import FirstToGoal, Goal

@@ -19,7 +19,7 @@ from dbtool.core.errors import UsageError
 from dbtool.core.files import expanded
 
 if TYPE_CHECKING:
-    from producers.lockstep.rule import LockstepRule
+    from producers.lockstep import LockstepRule
 
 DEFAULT_TRIALS = 100
 _LARGEST = sys.float_info.max
@@ -111,8 +111,8 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Annotated[float, Meta(gt=1, le=1_000)] | None,
         Option(
             "With --search lockstep or window: drop a trial whose best value after n steps is "
-            "worse than the best of all trials after n / X steps. 4 is safe for fully connected "
-            "networks, 8 for convolutional ones.",
+            "worse than that of a trial near the goal after n / X steps. 4 is safe for fully "
+            "connected networks, 8 for convolutional ones.",
             "X",
         ),
     ] = None
@@ -165,7 +165,7 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def rule(self) -> LockstepRule | None:
         """Return the rule of a search in lockstep; None if every trial trains to its end."""
-        from producers.lockstep.rule import LockstepRule
+        from producers.lockstep import LockstepRule
 
         if self.search in {None, "fixed"}:
             return None

@@ -12,7 +12,7 @@ from dbtool.core.errors import UsageError
 from dbtool.core.footer import Study
 from dbtool.core.manifest import SWEEP_WORK
 from producers.configuration import DEFAULT_TRIALS
-from producers.lockstep.rule import refuse_lockstep
+from producers.lockstep import refuse_lockstep
 from producers.search import StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
 from producers.workloads.definition import recorded_workload
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from producers.configuration import Plan, Sweep
-    from producers.lockstep.rule import LockstepRule
+    from producers.lockstep import LockstepRule
     from producers.search import SearchSpace
     from producers.training.run import BlockTrials
     from producers.workloads.definition import Workload

@@ -147,7 +147,7 @@ def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions
     It ends at once: otherwise Python would wait, at its end, for a compiled call that may take
     minutes yet. Blocks that Ray trains have nothing to save.
     """
-    from producers.training.hosts import is_first
+    from producers.training.mesh import is_first
 
     stop = Stop()
     with stop.listening_beside_ray() if options.on else stop.listening():

@@ -20,8 +20,7 @@ import numpy as np
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found, read_bytes
-from producers.datasets.permutation import split_order
-from producers.datasets.split import Split, check_labels, in_memory
+from producers.datasets.split import Split, check_labels, in_memory, split_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable

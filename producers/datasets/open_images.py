@@ -22,8 +22,7 @@ import polars as pl
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found, read_bytes
-from producers.datasets.permutation import Order, fixed_permutation
-from producers.datasets.split import Dataset
+from producers.datasets.split import Dataset, Order, fixed_permutation
 from producers.datasets.streamed import EncodedImage, StreamedImages
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dbtool.core.errors import DbtoolError, UsageError, unknown
-from producers.datasets.permutation import RANDOM_5_000
-from producers.datasets.split import Dataset, Request, Split
+from producers.datasets.split import RANDOM_5_000, Dataset, Request, Split
 
 if TYPE_CHECKING:
     from collections.abc import Callable

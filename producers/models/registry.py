@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError, unknown
@@ -35,6 +35,8 @@ class ModelDefinition:
             and suits the cache of a CPU core.
         settings: what sets the model apart, for the record: setting to value.
         certainty: setting to stated, recalled or chosen.
+        divisor: examples of training that pass through the model at a time are at most so many, or
+            a multiple of them: those that are normalised together.
     """
 
     name: str
@@ -42,6 +44,7 @@ class ModelDefinition:
     evaluation_batch: int = 100
     settings: dict[str, object] = field(default_factory=dict)
     certainty: dict[str, str] = field(default_factory=dict)
+    divisor: int = 1
 
 
 # Widths of the two convolutions and of the dense layer, and how sure these are.
@@ -147,7 +150,9 @@ def _resnet_50() -> ModelDefinition:
         "initial_weights": "He normal; LeCun normal for logits",
     }
     build = _of_images("resnet_50", 32, "residual.BottleneckResNet", channels=64, blocks=blocks)
-    return _definition("resnet_50", 128, build, recalled=recalled, chosen=chosen)
+    return replace(
+        _definition("resnet_50", 128, build, recalled=recalled, chosen=chosen), divisor=32
+    )
 
 
 def _vgg_11() -> ModelDefinition:

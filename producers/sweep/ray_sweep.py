@@ -269,7 +269,7 @@ def train_block_of(
 def _trained(
     study: StudyPlan, trial_ids: tuple[int, ...], options: SweepOptions
 ) -> tuple[bytes, int]:
-    from producers.training.hosts import is_first
+    from producers.training.mesh import is_first
 
     session = _session_of(study, options)
     with tempfile.TemporaryDirectory(prefix="dbtool-") as folder:

@@ -20,11 +20,11 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import Footer
 from dbtool.core.release import shard_paths
 from dbtool.core.shards import read_footer, read_tables, write_shard
-from producers.lockstep.window import Optimum, Windows, together
+from producers.lockstep import Optimum, Windows, together
 from producers.search import points, search_space_json
 from producers.seeds import SEARCH, derived_seed
 from producers.sweep.tasks import ROUNDS_FOLDER, refuse_other
-from producers.training.hosts import from_first, is_first
+from producers.training.mesh import from_first, is_first
 from producers.training.optimizers import optimizer_definition
 from producers.training.stopping import FirstToGoal, Goal, falling
 
@@ -57,7 +57,8 @@ class Round:
         best_cost: its best value, lower the better.
         reached_at: the step after which it was past the goal; None where it never was.
         stopped_at: the step at which the trials stopped.
-        leader: the steps after which the best cost of all trials fell, with that cost.
+        leader: the steps after which the best cost of the trials that came near the goal fell, with
+            that cost.
     """
 
     space: SearchSpace
@@ -254,11 +255,12 @@ def _outcome(path: Path, goal: Goal, most_steps: int) -> dict[str, Any]:
     if reached.any():
         order = np.lexsort((trial, step, ~reached))
     best = int(order[0])
+    leads = np.isin(trial, trial[goal.near(value)])
     return {
         "best_trial": int(trial[best]),
         "best": metaparameters[int(trial[best])],
         "best_cost": float(cost[best]),
         "reached_at": int(step[best]) if reached.any() else None,
         "stopped_at": max(complete, default=most_steps),
-        "leader": falling(zip(step.tolist(), cost.tolist(), strict=True)),
+        "leader": falling(zip(step[leads].tolist(), cost[leads].tolist(), strict=True)),
     }

@@ -69,7 +69,7 @@ def run_sweep(
             folder holds studies of another definition.
         Interrupted: the events say to stop, after a checkpoint has been saved.
     """
-    from producers.training.hosts import is_first, same_on_all
+    from producers.training.mesh import is_first, same_on_all
 
     origins = sorted({str(study.workload.origin) for study in studies})
     if not same_on_all(origins):
@@ -120,7 +120,7 @@ class _Run:
         return Index() if self.writer is None else self.writer.index
 
     def next_blocks(self, studies: Sequence[StudyPlan]) -> list[list[tuple[int, ...]]]:
-        from producers.training.hosts import from_first
+        from producers.training.mesh import from_first
 
         blocks = from_first(lambda: next_blocks(studies, self.index, self.options))
         return [[tuple(block) for block in of_study] for of_study in blocks]

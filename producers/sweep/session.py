@@ -19,8 +19,7 @@ from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
 from producers.training.block import BlockProgram
 from producers.training.checkpoints import Checkpoints
-from producers.training.hosts import is_first
-from producers.training.mesh import device_mesh
+from producers.training.mesh import device_mesh, is_first
 from producers.training.run import Splits, train_block
 from producers.training.step import trainer
 from producers.workloads.own import blaming_own_code
@@ -264,12 +263,14 @@ def _block_program(
     side_by_side: int,
 ) -> BlockProgram:
     """Return the programs of all studies with the same arguments of `trainer`."""
+    model = model_definition(functions[0])
     return BlockProgram(
         trainer(*functions),
         device_mesh(devices_a_trial=devices_a_trial),
         lanes=side_by_side,
         shared_batches=shared_batches,
-        evaluation_batch=model_definition(functions[0]).evaluation_batch,
+        evaluation_batch=model.evaluation_batch,
+        divisor=model.divisor,
         micro_batch=micro_batch,
     )
 

@@ -23,7 +23,6 @@ from jax.sharding import NamedSharding, PartitionSpec
 from producers.training.groups import of_each, of_each_if_any, of_group
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
 from producers.training.pruning import connection_sensitivity, masks
-from producers.training.step import TrialState, pruned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from producers.datasets import Split
     from producers.training.measures import Measure
-    from producers.training.step import Trainer
+    from producers.training.step import Trainer, TrialState
 
     Metaparameters = Mapping[str, jax.Array]
 
@@ -59,6 +58,8 @@ class BlockProgram:
         lanes: most trials that are vmapped together.
         shared_batches: whether all trials take the same examples.
         evaluation_batch: examples evaluated at a time.
+        divisor: examples of training that pass through the model at a time are at most so many, or
+            a multiple of them.
         micro_batch: most examples of a batch that pass through the model at a time; larger batches
             accumulate their gradient over micro-batches.
 
@@ -77,6 +78,7 @@ class BlockProgram:
         lanes: int,
         shared_batches: bool,
         evaluation_batch: int,
+        divisor: int = 1,
         micro_batch: int | None = None,
     ) -> None:
         self.trainer = trainer
@@ -84,6 +86,7 @@ class BlockProgram:
         self.shared_batches = shared_batches
         self._lanes = lanes
         self.evaluation_batch = evaluation_batch
+        self._divisor = divisor
         self._micro_batch = micro_batch
         self._by_trial = NamedSharding(mesh, TRIALS)
         self.compiled_start = self._compiled(jax.vmap(trainer.start), TRIALS)
@@ -217,7 +220,8 @@ class BlockProgram:
         sensitivity = self._sensitivity(states, (training.inputs, training.targets))
 
         def prune(state: TrialState, sensitivity: Any) -> TrialState:
-            return pruned(state, masks(state.parameters, sensitivity, sparsity, biases=biases))
+            kept = masks(state.parameters, sensitivity, sparsity, biases=biases)
+            return self.trainer.pruned(state, kept)
 
         prune_device = partial(self._over_groups, of_each(prune))
         result: TrialState = self._compiled(prune_device, TRIALS, TRIALS)(states, sensitivity)
@@ -380,7 +384,7 @@ class BlockProgram:
         examples: Any,
         step: jax.Array,
     ) -> Any:
-        slices = measure.slices(examples, self.evaluation_batch, step)
+        slices = measure.slices(examples, self.evaluation_batch, step, self._divisor)
 
         def measured(state: TrialState, metaparameters: Metaparameters) -> dict[str, jax.Array]:
             return measure.function(self.trainer, state, metaparameters, slices)

@@ -26,9 +26,8 @@ import orbax.checkpoint as ocp
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import sha256_of, write_whole
 from dbtool.core.walk import entries, files_matching, walk
-from producers.training.block_record import BlockRecord
-from producers.training.hosts import from_first, is_first
-from producers.training.progress import Progress, Slots
+from producers.training.block_record import BlockRecord, Progress, Slots
+from producers.training.mesh import from_first, is_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -51,8 +51,8 @@ import jax.numpy as jnp
 import optax
 
 from dbtool.core.errors import UsageError
-from producers.spacing import Spacing
 from producers.training.pruning import masked
+from producers.workloads.definition import EvaluationRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -231,7 +231,7 @@ class Measure:
     """
 
     function: Callable[[Trainer, TrialState, Metaparameters, Examples], Metrics]
-    spacing: Spacing | None = None
+    spacing: EvaluationRule | None = None
     drawn: int | None = None
 
     def steps(self, evaluations: Mapping[int, bool], batch_size: int) -> list[int]:
@@ -241,12 +241,15 @@ class Measure:
         """
         if self.spacing is None:
             return [step for step, every_split in evaluations.items() if every_split]
-        return self.spacing.steps(max(evaluations), batch_size)
+        return list(self.spacing.schedule(max(evaluations), batch_size))
 
-    def slices(self, examples: Examples, evaluation_batch: int, step: jax.Array) -> Examples:
+    def slices(
+        self, examples: Examples, evaluation_batch: int, step: jax.Array, divisor: int = 1
+    ) -> Examples:
         """Return the examples to measure after a step, in slices of at most `evaluation_batch`.
 
-        Takes the examples to draw from, or to take as they are, [examples, ...].
+        Takes the examples to draw from, or to take as they are, [examples, ...]. A slice has at
+        most `divisor` of them, or a multiple.
         """
         count = examples[0].shape[0]
         size = min(evaluation_batch, count)
@@ -255,6 +258,7 @@ class Measure:
             examples = examples[0][numbers], examples[1][numbers]
             # Of more slices the covariance is surer, and they take no longer.
             count, size = self.drawn, min(evaluation_batch, self.drawn // 10)
+        size -= size % divisor if size > divisor else 0
         inputs, targets = (
             a[: count // size * size].reshape(-1, size, *a.shape[1:]) for a in examples
         )
@@ -263,7 +267,7 @@ class Measure:
 
 MEASURES: Mapping[str, Measure] = {
     "gradient_noise_scale": Measure(
-        _gradient_noise_scale, Spacing(per_doubling=64, examples_between=3_000), drawn=1_000
+        _gradient_noise_scale, EvaluationRule(64, examples_between=3_000), drawn=1_000
     ),
     "gradient_lipschitz_constant": Measure(_gradient_lipschitz_constant),
     "largest_hessian_eigenvalue": Measure(_largest_hessian_eigenvalue),

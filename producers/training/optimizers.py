@@ -30,14 +30,17 @@ corrected for its start at zero (divided by 1 - b^t):
               (Defazio et al., 2024, algorithm 1), right for the constant schedule alone
     soap      adamw, of which d is taken in the eigenbases of average(beta2, g g^T)
               (Vyas et al., 2024, algorithm 3: `producers.training.soap`)
-    muon      w <- w - lr (0.2 sqrt(max(rows, columns)) orthogonal(v) + weight_decay w), where v is
-              Nesterov's momentum and orthogonal() five Newton-Schulz iterations
-              (Jordan, 2024, with the scale of Liu et al., 2025, section 2.2)
+    muon_hidden   w <- w - lr (0.2 sqrt(max(rows, columns)) orthogonal(v) + weight_decay w), where
+              v is Nesterov's momentum and orthogonal() five Newton-Schulz iterations
+              (Jordan, 2024, with the scale of Liu et al., 2025, section 2.2); of hidden layers
+              alone, as Jordan states: adamw for the output layer and embeddings
+    muon      the same for the output layer, too, as trials here were measured at first
 
 Weight decay, the ratios of norms in lars and lamb, and muon are for weight matrices; biases and
 normalisation (in muon embeddings, too) take the same rule without them: momentum in lars, adam in
 lamb, and in muon adam with Nesterov's momentum, beta1 0.9 and beta2 0.999. A kernel with more than
-two axes is to muon a matrix with one column for each feature that the layer puts out.
+two axes is to muon a matrix with one column for each feature that the layer puts out. The output
+layer is the one called `logits`, or else that of the last matrix (chosen).
 
 Search spaces: those of sgd and the momenta are stated by the published studies. All others are
 chosen: ranges about the usual values, with decay rates on a scale of the logarithm of one minus
@@ -134,12 +137,22 @@ def _lamb(m: Metaparameters) -> optax.GradientTransformation:
     return _optax().chain(_adamw(m), _optax().masked(ratio, weight_matrices))
 
 
-def _muon(m: Metaparameters) -> optax.GradientTransformation:
+def _muon(m: Metaparameters, *, output: bool) -> optax.GradientTransformation:
     from optax import contrib
 
     def dimensions(parameters: Any) -> Any:
         """Say which axes of a kernel are a matrix's rows and columns; None for adam's leaves."""
-        from jax.tree_util import tree_map_with_path
+        from jax.tree_util import tree_leaves, tree_leaves_with_path, tree_map_with_path
+
+        def is_masked(node: Any) -> bool:
+            return isinstance(node, _optax().MaskedNode)
+
+        matrices = weight_matrices(parameters, embeddings=False)
+        paths = [path for path, is_matrix in tree_leaves_with_path(matrices) if is_matrix]
+        named = [path for path in paths if "logits" in _names(path)]
+        # optax asks again for what is left when adam's leaves are masked.
+        is_whole = not any(map(is_masked, tree_leaves(parameters, is_leaf=is_masked)))
+        adams = (named or paths[-1:]) if is_whole and not output else []
 
         def of_one(
             path: Sequence[Any], array: jax.Array, is_matrix: bool
@@ -147,9 +160,10 @@ def _muon(m: Metaparameters) -> optax.GradientTransformation:
             axes = tuple(range(array.ndim))
             # Attention's kernels have an axis for the heads, among the columns of these three.
             rows = 1 if _ATTENDING & set(_names(path)) else array.ndim - 1
-            return contrib.MuonDimensionNumbers(axes[:rows], axes[rows:]) if is_matrix else None
+            is_its_own = is_matrix and path not in adams
+            return contrib.MuonDimensionNumbers(axes[:rows], axes[rows:]) if is_its_own else None
 
-        return tree_map_with_path(of_one, parameters, weight_matrices(parameters, embeddings=False))
+        return tree_map_with_path(of_one, parameters, matrices)
 
     rule = contrib.muon(
         1.0,
@@ -265,10 +279,13 @@ OPTIMIZERS = {
             ((LEARNING_RATE, Range(1e-4, 1.0, "LOG_SCALE")), *_ADAM, _WEIGHT_DECAY),
             _lamb,
         ),
-        OptimizerDefinition(
-            "muon",
-            ((LEARNING_RATE, Range(1e-4, 0.1, "LOG_SCALE")), _MOMENTUM, _WEIGHT_DECAY),
-            _muon,
+        *(
+            OptimizerDefinition(
+                name,
+                ((LEARNING_RATE, Range(1e-4, 0.1, "LOG_SCALE")), _MOMENTUM, _WEIGHT_DECAY),
+                partial(_muon, output=name == "muon"),
+            )
+            for name in ("muon", "muon_hidden")
         ),
         OptimizerDefinition(
             "lion",

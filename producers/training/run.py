@@ -11,10 +11,9 @@ import numpy as np
 
 from producers.training.batches import IndexDraw
 from producers.training.block import SplitArrays
-from producers.training.block_record import BlockRecord
+from producers.training.block_record import BlockRecord, Progress, Slots
 from producers.training.measures import MEASURES
 from producers.training.mesh import on_host
-from producers.training.progress import Progress, Slots
 from producers.training.stream import StreamedDraw, streamed_slices
 
 if TYPE_CHECKING:

@@ -37,7 +37,8 @@ class TrialState(NamedTuple):
 
     Attributes:
         parameters: the model's weights, a pytree of float32 arrays.
-        statistics: running statistics of batch normalisation, a pytree; most models have none.
+        statistics: what else the model holds, an nnx.State: running statistics of batch
+            normalisation, and the random state of dropout; most models have none.
         masks: bool arrays in the form of the parameters, False where a weight is pruned; None for
             a dense network.
         optimizer: the optimizer's own state.
@@ -57,7 +58,7 @@ class Gradient(NamedTuple):
     Attributes:
         loss: float32 scalar, the mean loss before the update, in nats.
         gradients: in the form of the parameters.
-        statistics: the running statistics after the batch.
+        statistics: those of the state, after the batch.
     """
 
     loss: jax.Array
@@ -92,10 +93,22 @@ class Trainer:
         """Return the state before the first step, from the trial's seed, a uint32 scalar."""
         model = self.new_model(nnx.Rngs(jax.random.key(seed)))
         parameters, statistics = _split(model)
-        # The state at the start does not depend on the metaparameters' values.
-        ones = dict.fromkeys((LEARNING_RATE, *self.optimizer.metaparameters), jnp.ones(()))
-        optimizer = self.optimizer.direction(ones).init(parameters)
+        optimizer = self._optimizer_start(parameters)
         return TrialState(parameters, statistics, None, optimizer, jnp.zeros((), jnp.int32))
+
+    def pruned(self, state: TrialState, masks: Any) -> TrialState:
+        """Return the state before the first step of a network whose weights are pruned by masks.
+
+        The optimizer begins with these weights too: one that averages them would evaluate others.
+        """
+        parameters = masked(state.parameters, masks)
+        optimizer = self._optimizer_start(parameters)
+        return state._replace(parameters=parameters, masks=masks, optimizer=optimizer)
+
+    def _optimizer_start(self, parameters: Any) -> Any:
+        # It does not depend on the metaparameters' values.
+        ones = dict.fromkeys((LEARNING_RATE, *self.optimizer.metaparameters), jnp.ones(()))
+        return self.optimizer.direction(ones).init(parameters)
 
     def step(
         self,
@@ -141,30 +154,36 @@ class Trainer:
 
         Inputs and targets are [micro-batches, micro-batch, ...]. The running statistics are those
         of all ghost batches together, as without accumulation: a layer's new average is linear in
-        the batch's, and every micro-batch starts from the same.
+        the batch's, and every micro-batch starts from the same. What else the model holds, such as
+        the random state of dropout, goes on from one micro-batch to the next.
         """
+        averages, others = nnx.split_state(state.statistics, nnx.BatchStat, ...)
 
-        def summed_loss(parameters: Any, inputs: jax.Array, targets: jax.Array) -> Any:
+        def summed_loss(parameters: Any, others: Any, inputs: jax.Array, targets: jax.Array) -> Any:
+            statistics = nnx.merge_state(averages, others)
             total, weight, statistics = self._loss(
-                parameters, state.statistics, metaparameters, inputs, targets
+                parameters, statistics, metaparameters, inputs, targets
             )
-            return total, (weight, statistics)
+            return total, (weight, *nnx.split_state(statistics, nnx.BatchStat, ...))
 
-        def add_one(sums: Any, batch: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
+        def add_one(carry: Any, batch: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
+            sums, others = carry
             with_gradients = jax.value_and_grad(summed_loss, has_aux=True)
-            (total, (weight, statistics)), gradients = with_gradients(state.parameters, *batch)
-            return jax.tree.map(jnp.add, sums, (total, weight, gradients, statistics)), None
+            (total, (weight, after, others)), gradients = with_gradients(
+                state.parameters, others, *batch
+            )
+            return (jax.tree.map(jnp.add, sums, (total, weight, gradients, after)), others), None
 
         zeros = jax.tree.map(
-            jnp.zeros_like,
-            (jnp.float32(0), jnp.float32(0), state.parameters, state.statistics),
+            jnp.zeros_like, (jnp.float32(0), jnp.float32(0), state.parameters, averages)
         )
-        sums, _ = jax.lax.scan(add_one, zeros, (inputs, targets))
-        total, weight, gradients, statistics = sums
+        (sums, others), _ = jax.lax.scan(add_one, (zeros, others), (inputs, targets))
+        total, weight, gradients, summed = sums
+        means = jax.tree.map(lambda value: value / inputs.shape[0], summed)
         return Gradient(
             total / weight,
             jax.tree.map(lambda gradient: gradient / weight, gradients),
-            jax.tree.map(lambda value: value / inputs.shape[0], statistics),
+            nnx.merge_state(means, others),
         )
 
     def update(
@@ -264,8 +283,3 @@ def _model_inputs(inputs: jax.Array, form: Form) -> jax.Array:
         return images
     standardised: jax.Array = (images - jnp.asarray(form.mean)) / jnp.asarray(form.deviation)
     return standardised
-
-
-def pruned(state: TrialState, masks: Any) -> TrialState:
-    """Return the state of a network whose weights are pruned by masks from now on."""
-    return state._replace(parameters=masked(state.parameters, masks), masks=masks)

@@ -73,9 +73,10 @@ def falling(points: Iterable[tuple[int, float]]) -> tuple[tuple[int, float], ...
 class FirstToGoal:
     """Stops trials that advance together once the first, or the first few, are past the goal.
 
-    A trial that all others have left behind is dropped before: one whose best value after x steps
-    is worse than the leader's after x / dropping steps. The leader is the best of all trials at
-    each step, those of earlier rounds among them.
+    A trial that others have left behind is dropped before: one whose best value after x steps is
+    worse than a leader's after x / dropping steps. Leaders are the trials that have come near the
+    goal and are still trained, and those of earlier rounds that had come near it: others may lead
+    for some steps with a rate at which they then diverge.
 
     Args:
         goal: of the study.
@@ -83,8 +84,8 @@ class FirstToGoal:
         everyone: the evaluations, by their steps, that every trial takes part in; at others those
             near the goal alone do.
         reaching: how many trials have to be past the goal.
-        dropping: how many times as fast the leader was; None to drop nobody.
-        leader: the steps and best costs of earlier rounds, both in order.
+        dropping: how many times as fast a leader was; None to drop nobody.
+        leader: the steps and best costs of the leaders of earlier rounds, both in order.
     """
 
     def __init__(
@@ -105,8 +106,9 @@ class FirstToGoal:
         self._best = np.full(trials, np.inf)
         self._near = np.zeros(trials, bool)
         self._past = np.zeros(trials, bool)
-        # The steps after which the best cost of these trials fell, with that cost.
-        self._leader: list[tuple[int, float]] = []
+        # The steps that were observed but for the first, and the best costs of all trials by then.
+        self._steps: list[int] = []
+        self._history: list[npt.NDArray[np.float64]] = []
 
     @property
     def ended(self) -> bool:
@@ -127,24 +129,26 @@ class FirstToGoal:
     ) -> npt.NDArray[np.int64]:
         """Record the metric of the trials evaluated after a step, int and float64 [n].
 
-        Steps never decrease from call to call. Returns the trials that are dropped.
+        They are all that are due and still trained. Steps never decrease from call to call. Returns
+        the trials that are dropped.
         """
         costs = self._goal.cost(values)
         self._best[trials] = np.minimum(self._best[trials], costs)
-        self._near[trials] |= self._goal.near(values)
-        leading = float(costs.min(initial=np.inf))
-        if not self._leader or leading < self._leader[-1][1]:
-            self._leader.append((step, leading))
+        near = np.zeros_like(self._near)
+        near[trials] = self._near[trials] | self._goal.near(values)
+        self._near = near
         self._past[trials] |= self._goal.reached(values)
         if self._dropping is None:
             return np.empty(0, np.int64)
+        if step > 0:
+            self._steps.append(step)
+            self._history.append(self._best.copy())
         return trials[self._best[trials] > self._leaders_best(step / self._dropping)]
 
     def _leaders_best(self, step: float) -> float:
-        """Return the leader's best cost up to a step; infinite if only step 0 was evaluated."""
-        best = np.inf
-        for curve in (self._earlier, self._leader):
-            before = bisect.bisect_right(curve, step, key=lambda point: point[0])
-            if before and curve[before - 1][0] > 0:
-                best = min(best, curve[before - 1][1])
+        """Return the leaders' best cost up to a step; infinite if only step 0 was evaluated."""
+        best = min((cost for at, cost in self._earlier if 0 < at <= step), default=np.inf)
+        before = bisect.bisect_right(self._steps, step)
+        if before:
+            best = min(best, self._history[before - 1][self._near].min(initial=np.inf))
         return best

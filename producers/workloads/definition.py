@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dbtool.core.footer import Workload as RecordedWorkload
 from producers.datasets.forms import GREY_28
-from producers.datasets.permutation import RANDOM_5_000
 from producers.datasets.registry import DATASETS
+from producers.datasets.split import RANDOM_5_000
 from producers.search import SCRAMBLED, search_space_json
-from producers.spacing import Spacing
 from producers.training.optimizers import optimizer_definition
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from producers.datasets.forms import Form
-    from producers.datasets.permutation import HeldOut
+    from producers.datasets.split import HeldOut
     from producers.search import Metaparameter, Sobol, StepsRange
 
     SearchSpace = tuple[tuple[str, Metaparameter | StepsRange], ...]
@@ -74,8 +73,8 @@ class EvaluationRule:
         """Return the step of the evaluation after that at a step."""
         if self.every is not None:
             return step + self.every
-        spacing = Spacing(self.validation_per_doubling, self.examples_between)
-        return spacing.after(step, batch_size)
+        fewest = max(1, math.ceil(self.examples_between / batch_size))
+        return max(step + fewest, round(step * 2 ** (1 / self.validation_per_doubling)))
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ EXTRA_WORKLOADS = (
             "lars",
             "lamb",
             "muon",
+            "muon_hidden",
             "lion",
             "ademamix",
             "schedule_free_adamw",
@@ -83,6 +84,6 @@ EXTRA_WORKLOADS = (
     *(_pruned(sparsity) for sparsity in (0.5, 0.7, 0.9)),
     *(
         _brown(optimizer)
-        for optimizer in ("sgd", "nesterov_momentum", "adam", "adamw", "muon", "soap")
+        for optimizer in ("sgd", "nesterov_momentum", "adam", "adamw", "muon_hidden", "soap")
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from producers.datasets.forms import STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
-from producers.datasets.permutation import HeldOut
+from producers.datasets.split import HeldOut
 from producers.workloads.definition import (
     EvaluationRule,
     StepBudget,

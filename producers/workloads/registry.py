@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.errors import unknown
 from producers.workloads.extra import EXTRA_WORKLOADS
-from producers.workloads.images import IMAGE_WORKLOADS
 from producers.workloads.mnist import MNIST_WORKLOADS
+from producers.workloads.published import IMAGE_WORKLOADS, TEXT_WORKLOADS
 from producers.workloads.sparse import SPARSE_WORKLOADS
-from producers.workloads.texts import TEXT_WORKLOADS
 
 if TYPE_CHECKING:
     from producers.workloads.definition import Workload

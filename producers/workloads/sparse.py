@@ -17,7 +17,7 @@ from producers.datasets.forms import (
     STANDARDISED_FASHION_MNIST,
     STANDARDISED_MNIST,
 )
-from producers.datasets.permutation import HeldOut
+from producers.datasets.split import HeldOut
 from producers.models.registry import model_definition
 from producers.search import Range, Sobol, StepsRange
 from producers.workloads.definition import (
@@ -27,8 +27,8 @@ from producers.workloads.definition import (
     Workload,
     powers,
 )
-from producers.workloads.images import cifar_10_workload
 from producers.workloads.mnist import ALL, mnist_workload
+from producers.workloads.published import cifar_10_workload
 
 if TYPE_CHECKING:
     from producers.workloads.definition import SearchSpace

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from producers.datasets.forms import TextForm
-from producers.datasets.permutation import HeldOut
+from producers.datasets.split import HeldOut
 from producers.search import Sobol
 from producers.sweep.tasks import held_index
 from producers.workloads.definition import EvaluationRule, StepBudget

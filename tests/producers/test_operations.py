@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 from producers.datasets.forms import CIFAR_10, GREY_28, IMAGENET, Form, TextForm
-from producers.operations import forward_operations, operations
+from producers.estimate import forward_operations, operations
 
 
 def array(*shape: int) -> jax.ShapeDtypeStruct:

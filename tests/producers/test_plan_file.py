@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import UsageError
 from producers.configuration import Plan, Sweep
-from producers.lockstep.rule import LockstepRule
+from producers.lockstep import LockstepRule
 from producers.workloads.registry import WORKLOADS
 from tests.support.sweeps import studies_of
 

@@ -17,9 +17,8 @@ from flax import nnx
 
 from producers.datasets import Split
 from producers.datasets.forms import ImageForm, TextForm
-from producers.models.ghost_batch_norm import GhostBatchNorm
 from producers.models.language import Transformer
-from producers.models.residual import BottleneckResNet
+from producers.models.residual import BottleneckResNet, GhostBatchNorm
 from producers.training.block import BlockProgram
 from producers.training.block_record import BlockRecord
 from producers.training.checkpoints import Checkpoints
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from producers.datasets.forms import Form
-    from producers.training.progress import Progress
+    from producers.training.block_record import Progress
 
 Rows: TypeAlias = "dict[str, np.ndarray]"
 

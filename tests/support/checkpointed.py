@@ -19,7 +19,7 @@ from producers.training.checkpoints import Checkpoints
 from tests.support.blocks import Rows, rows, train
 
 if TYPE_CHECKING:
-    from producers.training.progress import Progress
+    from producers.training.block_record import Progress
 
 STEPS = 16
 EVALUATIONS = {step: step in {0, STEPS} for step in range(0, STEPS + 1, 2)}

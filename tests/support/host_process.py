@@ -15,7 +15,7 @@ import numpy as np
 from dbtool.core.errors import DbtoolError
 from producers.devices import join_hosts
 from producers.training.checkpoints import Checkpoints
-from producers.training.hosts import from_first, is_first
+from producers.training.mesh import from_first, is_first
 from tests.support.blocks import (
     CountedSource,
     StoppingCheckpoints,

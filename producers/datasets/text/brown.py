@@ -19,8 +19,7 @@ from producers.datasets.folders import (
     read_bytes,
 )
 from producers.datasets.npm import NpmPackage
-from producers.datasets.permutation import Order, fixed_permutation
-from producers.datasets.split import Dataset
+from producers.datasets.split import Dataset, Order, fixed_permutation
 from producers.datasets.text.vocabulary import check_sentences, vocabulary_for
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ import numpy as np
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import open_file, sha256_of
 from producers.datasets.folders import digest_of, keep, reading, text_cache
-from producers.datasets.text.lines import first_line
-from producers.datasets.text.warc import inflate
+from producers.datasets.text.lines import first_line, inflate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,8 +15,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.walk import files_matching
 from producers.datasets.folders import candidate_folders, not_found
 from producers.datasets.forms import PADDING
-from producers.datasets.permutation import VALIDATION_SPLIT_SEED, checked_count
-from producers.datasets.split import Dataset, Split
+from producers.datasets.split import VALIDATION_SPLIT_SEED, Dataset, Split, checked_count
 from producers.datasets.text.corpus import open_corpus
 from producers.datasets.text.lines import lines_of_text, lines_of_wet
 from producers.datasets.text.vocabulary import BYTES_A_TOKEN, check_sentences, vocabulary_for

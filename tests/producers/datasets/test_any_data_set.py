@@ -21,8 +21,8 @@ from producers.datasets.forms import (
     ImageForm,
     TextForm,
 )
-from producers.datasets.permutation import HeldOut
 from producers.datasets.registry import DATASETS, write_made_up
+from producers.datasets.split import HeldOut
 
 if TYPE_CHECKING:
     from pathlib import Path

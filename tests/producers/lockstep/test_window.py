@@ -11,8 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dbtool.core.errors import UsageError
-from producers.lockstep.rule import LockstepRule, refuse_lockstep
-from producers.lockstep.window import Optimum, Windows, together
+from producers.lockstep import LockstepRule, Optimum, Windows, refuse_lockstep, together
 from producers.search import Choice, Range
 from producers.training.optimizers import OPTIMIZERS
 from producers.workloads.registry import WORKLOADS

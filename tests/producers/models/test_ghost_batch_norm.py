@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dbtool.core.errors import UsageError
-from producers.models.ghost_batch_norm import GhostBatchNorm
+from producers.models.residual import GhostBatchNorm
 
 if TYPE_CHECKING:
     from jax.typing import DTypeLike

@@ -94,7 +94,8 @@ def cluster(**environment: str) -> Iterator[Cluster]:
     log = Path(folder) / "start.log"
     with log.open("wb") as output:
         head = subprocess.Popen(
-            [str(Path(sys.executable).with_name("ray")), *words],
+            # Killed with the process of the tests, and Ray's own reaper then ends the others.
+            ["setpriv", "--pdeathsig", "KILL", Path(sys.executable).with_name("ray"), *words],
             env={**os.environ, "RAY_AUTH_MODE": "disabled", **environment},
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from subprocess import Popen
 
-    from producers.training.block_record import BlockRecord
-    from producers.training.progress import Progress
+    from producers.training.block_record import BlockRecord, Progress
     from tests.support.blocks import Rows
 
 PATIENCE = 300.0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import re
 import tomllib
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +17,10 @@ from jax.flatten_util import ravel_pytree
 
 from dbtool.core.errors import UsageError
 from dbtool.core.resources import schema_folder
-from producers.datasets.forms import ImageForm
+from producers.datasets.forms import CIFAR_10, GREY_28, ImageForm, TextForm
 from producers.models.convolution import conv_general_dilated
+from producers.models.registry import MODELS, model_definition
+from producers.models.residual import BottleneckResNet
 from producers.training.measures import (
     MEASURES,
     Measure,
@@ -26,10 +30,13 @@ from producers.training.measures import (
     largest_eigenvalue,
 )
 from producers.training.pruning import masks
-from producers.training.step import TrialState, pruned, trainer
+from producers.training.step import TrialState, trainer
+from tests.support.slow import quick_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from producers.datasets.forms import Form
 
 FORM = ImageForm(height=4, width=4, channels=1, classes=3)
 METAPARAMETERS = {"learning_rate": jnp.float32(0.5), "momentum": jnp.float32(0.9)}
@@ -55,7 +62,7 @@ def trained(seed: int = 1, *, sparse: bool = False) -> Any:
     state = start(jnp.uint32(seed))
     if sparse:
         sensitivity = jax.tree.map(jnp.abs, state.parameters)
-        state = pruned(state, masks(state.parameters, sensitivity, 0.5))
+        state = FUNCTIONS.pruned(state, masks(state.parameters, sensitivity, 0.5))
     inputs, targets = examples()
     return step(state, METAPARAMETERS, inputs[0], targets[0])[0]
 
@@ -289,3 +296,31 @@ def test_what_is_drawn_follows_from_the_step_and_is_of_the_whole_split() -> None
     # Slices are no larger than evaluations are, since that is what memory holds.
     assert measure.slices(split, 64, jnp.int32(0))[0].shape == (15, 64)
     assert Measure(NOISE.function).slices(split, 64, jnp.int32(0))[0].shape == (4, 64)
+
+
+COLOURS, TEXTS = replace(CIFAR_10, height=64, width=64), TextForm(vocabulary=300, length=16)
+
+
+@pytest.mark.parametrize("count", [1_000, 50])
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("model", quick_few(["fc_64", *MODELS], {"fc_64", "resnet_50"}))
+def test_every_model_can_be_measured(model: str, name: str, count: int) -> None:
+    """By shapes alone."""
+    definition, measure = model_definition(model), MEASURES[name]
+    form: Form = COLOURS if re.match("res|vgg", model) else GREY_28
+    form = TEXTS if re.match("tra|lstm", model) else form
+    functions = trainer(model, "sgd", "constant", form)
+    if model == "resnet_50":
+        # Of its kind, with fewer blocks.
+        build = partial(BottleneckResNet, COLOURS, 4, (1,), dtype=jnp.float32)
+        functions = replace(functions, new_model=lambda rngs: build(rngs=rngs))
+
+    def measured(inputs: jax.Array, targets: jax.Array) -> dict[str, jax.Array]:
+        size, step = definition.evaluation_batch, jnp.int32(0)
+        slices = measure.slices((inputs, targets), size, step, definition.divisor)
+        state = functions.start(jnp.uint32(0))
+        return measure.function(functions, state, {"learning_rate": jnp.float32(1)}, slices)
+
+    shapes = [(form.input_shape, form.input_dtype), (form.target_shape, form.target_dtype)]
+    arrays = [jax.ShapeDtypeStruct((count, *shape), dtype) for shape, dtype in shapes]
+    assert {each.shape for each in jax.eval_shape(measured, *arrays).values()} == {()}

@@ -255,6 +255,22 @@ def test_muon_leaves_all_but_kernels_to_adam(shape: tuple[int, ...], name: str) 
     np.testing.assert_allclose(np.abs(update), 0.09 / 0.19 + 1, rtol=1e-3)
 
 
+@pytest.mark.parametrize("output", ["logits", "layers"])
+@pytest.mark.parametrize("name", ["muon", "muon_hidden"])
+def test_muon_hidden_leaves_the_output_layer_to_adam(name: str, output: str) -> None:
+    shapes = {"dense": (3, 4), "logits": (4, 5)}
+    start: Any = {layer: {"kernel": np.ones(shape)} for layer, shape in shapes.items()}
+    if output == "layers":
+        start = {"layers": dict(enumerate(start.values()))}
+    random = np.random.default_rng(1)
+    gradient = jax.tree.map(lambda array: random.normal(size=array.shape), start)
+    values = float32({"learning_rate": 1.0, "momentum": 0.95, "weight_decay": 0.0})
+    after = trained(name, values, start, [gradient])
+    moved = jax.tree.leaves(jax.tree.map(lambda a, b: np.abs(a - b), start, after))
+    adams = [np.allclose(each, 0.09 / 0.19 + 1, rtol=1e-3) for each in moved]
+    assert adams == [False, name == "muon_hidden"]
+
+
 def test_muon_decays_kernels_alone() -> None:
     values = float32({"learning_rate": 0.5, "momentum": 0.9})
     with_and_without = [

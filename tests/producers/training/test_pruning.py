@@ -22,6 +22,7 @@ from producers.training.pruning import (
 )
 from producers.training.step import trainer
 from tests.support.blocks import (
+    IMAGES,
     PROBLEMS,
     TOLERANCE,
     TRAINING_EXAMPLES,
@@ -177,6 +178,20 @@ def test_pruned_weights_stay_zero_and_the_masks_as_they_were() -> None:
         np.testing.assert_array_equal(
             weights_of(before.parameters, trial)[kept], weights_of(starts().parameters, trial)[kept]
         )
+
+
+def test_averages_of_weights_are_those_of_the_pruned_network() -> None:
+    functions = trainer("fc_6", "schedule_free_adamw", "constant", IMAGES)
+    dense = functions.start(jnp.uint32(1))
+    kept = masks(dense.parameters, jax.tree.map(jnp.abs, dense.parameters), SPARSITY)
+    names = ("learning_rate", *functions.optimizer.metaparameters)
+    values = {name: jnp.float32(0.1) for name in names}
+    split = made_up_split(IMAGES, 5, 1)
+    state = functions.pruned(dense, kept)
+    state, _ = jax.jit(functions.step)(state, values, split.inputs, split.targets)
+    evaluated = functions.evaluated(state)
+    for weights, mask in zip(jax.tree.leaves(evaluated), jax.tree.leaves(kept), strict=True):
+        assert not np.asarray(weights)[~np.asarray(mask)].any()
 
 
 def test_biases_are_pruned_where_the_workload_says_so() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +11,9 @@ import pytest
 from flax import nnx
 
 from dbtool.core.errors import UsageError
-from producers.datasets.forms import CIFAR_10, ImageForm
+from producers.datasets.forms import CIFAR_10, ArrayForm, ImageForm
+from producers.models.residual import GhostBatchNorm
+from producers.training.measures import MEASURES
 from producers.training.objectives import objective_for
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_definition
@@ -138,6 +142,46 @@ def test_steps_follow_the_update_rule() -> None:
     for found, expected in zip(arrays(state.parameters), final, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=2e-5)
     assert int(state.step) == STEPS
+
+
+class Dropped(nnx.Module):
+    """A layer with dropout and one with running statistics, in both of its forms."""
+
+    def __init__(self, rngs: nnx.Rngs) -> None:
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+        self.norm = GhostBatchNorm(4, ghost_batch=2, dtype=jnp.float32)
+        self.logits = nnx.Linear(4, 2, rngs=rngs)
+
+    def __call__(self, inputs: jax.Array, *, train: bool) -> jax.Array:
+        dropped = self.dropout(inputs, deterministic=not train)
+        logits: jax.Array = self.logits(
+            self.norm(dropped[:, None, None], train=train).reshape(-1, 4)
+        )
+        return logits
+
+
+def test_random_state_goes_on_where_gradients_are_accumulated_and_measured() -> None:
+    form = ArrayForm((4,), classes=2)
+    rule, constant = optimizer_definition("sgd"), schedule_definition("constant")
+    functions = Trainer(Dropped, form, objective_for(form), rule, constant)
+    random = np.random.default_rng(0)
+    inputs = random.normal(size=(3, 2, 4)).astype(np.float32)
+    targets = random.integers(0, 2, (3, 2))
+    values = {"learning_rate": jnp.float32(0.1)}
+    state = functions.start(jnp.uint32(3))
+    found = jax.jit(functions.accumulated_gradient)(state, values, inputs, targets)
+    # Each micro-batch draws anew, from where the one before has left the generator.
+    one_by_one, losses, of_one = state, [], jax.jit(functions.gradient)
+    for batch in zip(inputs, targets, strict=True):
+        gradient = of_one(one_by_one, values, *batch)
+        one_by_one = one_by_one._replace(statistics=gradient.statistics)
+        losses.append(gradient.loss)
+    np.testing.assert_allclose(found.loss, np.mean(losses), rtol=1e-5)
+    assert int(found.statistics["dropout"]["rngs"]["count"][...]) == 3
+    after = jax.eval_shape(functions.update, state, values, found)
+    assert jax.tree.map(jnp.shape, after) == jax.tree.map(jnp.shape, state)
+    measure = partial(MEASURES["gradient_lipschitz_constant"].function, functions)
+    jax.eval_shape(measure, state, values, (inputs, targets))
 
 
 def test_initial_weights_follow_from_the_seed_alone() -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dbtool.core.errors import DbtoolError
-from producers.datasets.mnist.idx import parse_idx, read_content
+from producers.datasets.mnist.images import parse_idx
+from producers.datasets.mnist.locate import read_content
 from tests.support.image_files import idx_bytes
 
 PATH = Path("some-idx3-ubyte")

@@ -10,10 +10,9 @@ import pytest
 from dbtool.core.errors import DbtoolError, UsageError
 from producers.datasets import SOURCES, Dataset, ImageForm, Split, load_dataset
 from producers.datasets.forms import GREY_28, STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
-from producers.datasets.mnist.idx import parse_idx, read_content
-from producers.datasets.mnist.images import load_source
-from producers.datasets.permutation import HeldOut
-from producers.datasets.split import Request
+from producers.datasets.mnist.images import load_source, parse_idx
+from producers.datasets.mnist.locate import read_content
+from producers.datasets.split import HeldOut, Request
 from tests.support.image_files import SmallDataset, make_small, md5, numbered_images
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError
-from producers.datasets.text.warc import read_records
+from producers.datasets.text.lines import read_records
 from tests.support.texts import wet
 
 if TYPE_CHECKING:

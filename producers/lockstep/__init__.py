@@ -1,1 +1,0 @@
-"""Searches for steps to result: trials that advance together, in windows around an optimum."""
