@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 
-from producers.datasets import ImageForm, Split
+from producers.datasets.forms import ImageForm
 from producers.models.registry import model_definition
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jax.typing import DTypeLike
 
     from producers.datasets.forms import Form
+    from producers.datasets.split import Split
 
     Loop = Callable[[], object]
 

@@ -47,10 +47,10 @@ def held_out(split: Any, examples: int) -> np.ndarray:
 
 def official(dataset: str) -> tuple[np.ndarray, np.ndarray]:
     """The official training images and labels in their order."""
-    from producers.datasets import find_source, locate
     from producers.datasets.mnist.images import parse_idx
+    from producers.datasets.mnist.locate import SOURCES, locate
 
-    source = find_source(dataset)
+    source = SOURCES[dataset]
     files = locate(source)
     images, labels = (files[file.name] for file in source.files[:2])
     return parse_idx(images.content, images.path), parse_idx(labels.content, labels.path)

@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.by_hand import LEARNING_RATE, MOMENTUM
 from producers.configuration import Plan, Sweep
-from producers.datasets import ImageForm, Split
+from producers.datasets.forms import ImageForm
+from producers.datasets.split import Split
 from producers.devices import lanes
 from producers.models.registry import model_definition
 from producers.plan import StudyPlan, plan_studies

@@ -26,9 +26,9 @@ from PIL import Image
 
 from benchmarks.by_hand import LEARNING_RATE, MOMENTUM
 from benchmarks.settings import Setting
-from producers.datasets import Split
 from producers.datasets.forms import IMAGENET, LM1B, ImageForm, TextForm
 from producers.datasets.registry import load_dataset, write_made_up
+from producers.datasets.split import Split
 from producers.devices import configure_devices
 from producers.training.block import BlockProgram
 from producers.training.mesh import device_mesh

@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.production import TimedProgram, produce
 from benchmarks.timed import Timed, in_turns
 from producers.configuration import Plan, Sweep
-from producers.datasets import Split
+from producers.datasets.split import Split
 from producers.devices import configure_devices, lanes
 from producers.models.registry import model_definition
 from producers.plan import StudyPlan, plan_studies

@@ -142,11 +142,7 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuse what no field can tell alone.
-
-        Raises:
-            ValueError: fields clash.
-        """
+        """Refuse what no field can tell alone."""
         sizes = self.batch_sizes or ()
         if len(set(sizes)) < len(sizes):
             raise ValueError("batch_sizes has one of them twice; leave it out")
@@ -226,11 +222,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     shared_batches: Annotated[bool, Option("Give all trials of a study the same batches.")] = False
 
     def __post_init__(self) -> None:
-        """Refuse what no field can tell alone.
-
-        Raises:
-            ValueError: fields clash.
-        """
+        """Refuse what no field can tell alone."""
         if self.goal is not None and not self.replace:
             raise ValueError(
                 "goal is for data that replace names: registered workloads have goals of their own"
@@ -255,11 +247,7 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> Slice:
-        """Parse a slice, such as 3/16: the third of sixteen.
-
-        Raises:
-            UsageError: when it is written otherwise, or there is no such slice.
-        """
+        """Parse a slice, such as 3/16: the third of sixteen."""
         written = _SLICE.fullmatch(text.strip())
         if written is None:
             raise UsageError(
@@ -364,8 +352,5 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
         """Return the slice of the sweep to train; None for all of it.
 
         A slice adds no trials to reach a number of feasible ones, which needs the results of all.
-
-        Raises:
-            UsageError: there is no such slice.
         """
         return None if self.slice is None else Slice.parse(self.slice)

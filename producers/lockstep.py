@@ -113,11 +113,7 @@ class LockstepRule:
 
 
 def refuse_lockstep(workload: Workload) -> None:
-    """Refuse a search in lockstep where it would not be exact.
-
-    Raises:
-        UsageError: the workload's learning rate changes over the budget, or it has no goal.
-    """
+    """Refuse a search in lockstep where it would not be exact."""
     remedy = "search it with --search fixed"
     if workload.schedule != "constant":
         raise UsageError(

@@ -92,7 +92,7 @@ def made_up_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def official_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of the official MNIST and Fashion MNIST, each in a folder of its name."""
-    from producers.datasets import SOURCES, locate
+    from producers.datasets.mnist.locate import SOURCES, locate
     from tests.support.official import official
 
     folder: Path = tmp_path_factory.mktemp("official")

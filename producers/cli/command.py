@@ -79,11 +79,7 @@ command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads
 
 
 def _check_out(out: Path) -> None:
-    """Refuse a folder that a sweep would not write a release into.
-
-    Raises:
-        UsageError: it is a URL, a file, or a folder of releases.
-    """
+    """Refuse a folder that a sweep would not write a release into."""
     if url := as_url(out):
         raise UsageError(f"--out is {url}, and should be a folder of this machine")
     if is_file(out):

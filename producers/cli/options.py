@@ -68,11 +68,7 @@ def signature() -> inspect.Signature:
 
 
 def sweep_options(values: Values) -> SweepOptions:
-    """How to train, from the command line.
-
-    Raises:
-        UsageError: an option is wrong, or two clash.
-    """
+    """How to train, from the command line."""
     options = _checked(_given(values, SweepOptions), SweepOptions)
     if values["emit"]:
         for name in ("slice", "on", "distributed", "watch", "dry_run", "list"):
@@ -98,9 +94,6 @@ def plan_of(values: Values, release: str) -> Plan:
     """Return what to train, from the command line or the plan file that it names.
 
     Measurements belong to `release` unless the options or the plan name one.
-
-    Raises:
-        UsageError: an option or the file is wrong, or two options clash.
     """
     path, patterns = values["plan"], values["workload"] or []
     of_plan, of_sweep = _given(values, Plan), _given(values, Sweep)
@@ -144,12 +137,7 @@ def words_of(values: Values) -> list[str]:
 
 
 def chosen_workloads(values: Values) -> "list[Workload]":
-    """Return the workloads that the words name: without any those of the user's own file, or all.
-
-    Raises:
-        UsageError: one is unknown, or the file is wrong.
-        DbtoolError: its code fails.
-    """
+    """Return the workloads that the words name: without any those of the user's own file, or all."""
     from producers.workloads.own import load_own
     from producers.workloads.registry import find_workloads
 

@@ -29,11 +29,7 @@ def default_cache() -> Path:
 
 
 def given_folder(datasets_dir: Path | None) -> Path | None:
-    """Return the folder of data sets that an argument or the environment names; None if neither.
-
-    Raises:
-        UsageError: the folder does not exist.
-    """
+    """Return the folder of data sets that an argument or the environment names; None if neither."""
     variable = os.environ.get(DATASETS_VARIABLE)
     if datasets_dir is not None:
         folder, origin = datasets_dir, "--datasets"

@@ -46,11 +46,7 @@ class NpmPackage:
         return f"{self.name}-{self.version}.tgz"
 
     def fetch(self) -> bytes:
-        """Return the package's archive, by `npm pack`.
-
-        Raises:
-            DbtoolError: npm is not installed, fails or takes too long.
-        """
+        """Return the package's archive, by `npm pack`."""
         npm = shutil.which("npm")
         if npm is None:
             raise DbtoolError(f"npm, which gets {self.specification}, is not on the PATH")

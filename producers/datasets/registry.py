@@ -53,11 +53,7 @@ class DatasetDefinition:
         return callable(self.load)
 
     def loaded(self, request: Request) -> Dataset:
-        """Load it, a user's own with a check of what its function returned.
-
-        Raises:
-            DbtoolError: the files cannot be had, or their contents are wrong.
-        """
+        """Load it, a user's own with a check of what its function returned."""
         if callable(self.load):
             return checked(self.load(request), request)
         load: Load = _imported(self.load)
@@ -120,11 +116,7 @@ DATASETS: dict[str, DatasetDefinition] = {
 
 
 def dataset_definition(source: str) -> DatasetDefinition:
-    """Return the data set of a name.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the data set of a name."""
     if source not in DATASETS:
         raise unknown("data set", source, DATASETS, "dbtool workloads --catalog")
     return DATASETS[source]
@@ -163,11 +155,7 @@ def load_dataset(source: str, **wanted: Any) -> Dataset:
 
 
 def write_made_up(source: str, folder: Path) -> None:
-    """Write a few made-up examples in the format of a data set, the same files every time.
-
-    Raises:
-        UsageError: there is no such data set, or it is a user's own.
-    """
+    """Write a few made-up examples in the format of a data set, the same files every time."""
     known = {name: each.made_up for name, each in DATASETS.items() if each.made_up}
     if source not in known:
         raise unknown("data set", source, known, "dbtool workloads --catalog")

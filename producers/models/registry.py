@@ -83,7 +83,7 @@ def model_definition(name: str) -> ModelDefinition:
 def _fully_connected(name: str, widths: tuple[int, ...]) -> ModelDefinition:
     stated = {"widths": list(widths), "activation": "relu"}
     takes = (ImageForm, ArrayForm)
-    build = _of_images(name, 1, "feed_forward.FullyConnected", takes, widths=widths)
+    build = _building(name, "feed_forward.FullyConnected", takes, widths=widths)
     return _definition(name, 500, build, stated=stated, chosen={"initial_weights": "LeCun normal"})
 
 
@@ -94,7 +94,7 @@ def _simple_cnn(
     # The smallest that leave a pixel after both convolutions and pools.
     smallest = 16 if dense is None else 4
     sizes = {"channels": channels, "dense": dense, "padding": padding}
-    build = _of_images(name, smallest, "feed_forward.SimpleCNN", **sizes)
+    build = _building(name, "feed_forward.SimpleCNN", (ImageForm,), smallest, **sizes)
     sized = {
         "channels": list(channels),
         "kernel": 5,
@@ -127,7 +127,7 @@ def _resnet_8() -> ModelDefinition:
         "biases": True,
         "initial_weights": "LeCun normal",
     }
-    build = _of_images("resnet_8", 4, "residual.ResNet8", channels=16, blocks=blocks)
+    build = _building("resnet_8", "residual.ResNet8", (ImageForm,), 4, channels=16, blocks=blocks)
     return _definition("resnet_8", 50, build, recalled=recalled, chosen=chosen)
 
 
@@ -149,7 +149,9 @@ def _resnet_50() -> ModelDefinition:
         "epsilon": 1e-5,
         "initial_weights": "He normal; LeCun normal for logits",
     }
-    build = _of_images("resnet_50", 32, "residual.BottleneckResNet", channels=64, blocks=blocks)
+    build = _building(
+        "resnet_50", "residual.BottleneckResNet", (ImageForm,), 32, channels=64, blocks=blocks
+    )
     return replace(
         _definition("resnet_50", 128, build, recalled=recalled, chosen=chosen), divisor=32
     )
@@ -172,7 +174,7 @@ def _vgg_11() -> ModelDefinition:
         "dense_inputs": "the last 7x7 positions; fewer for images under 224x224",
         "initial_weights": "He normal; LeCun normal for logits",
     }
-    build = _of_images("vgg_11", 32, "feed_forward.VGG", stages=stages, dense=dense)
+    build = _building("vgg_11", "feed_forward.VGG", (ImageForm,), 32, stages=stages, dense=dense)
     return _definition("vgg_11", 128, build, recalled=recalled, chosen=chosen)
 
 
@@ -190,7 +192,7 @@ def _transformer(name: str, sizes: tuple[int, int, int, int], certainty: str) ->
         "decoder_only": True,
         "logits": "by a matrix of their own, without biases",
     }
-    build = _of_texts(name, "language.Transformer", **sized)
+    build = _building(name, "language.Transformer", (TextForm,), **sized)
     if certainty == "recalled":
         return _definition(name, 32, build, recalled=sized | recalled, chosen=chosen)
     return _definition(name, 32, build, recalled=recalled, chosen=sized | chosen)
@@ -206,27 +208,23 @@ def _lstm() -> ModelDefinition:
         "dropout": "none",
         "initial_weights": "LeCun normal; embedding normal with variance 1",
     }
-    build = _of_texts("lstm", "language.LSTMLanguageModel", **sizes)
+    build = _building("lstm", "language.LSTMLanguageModel", (TextForm,), **sizes)
     return _definition("lstm", 32, build, chosen=chosen)
 
 
 _CONTENTS = {ImageForm: "images", TextForm: "texts", ArrayForm: "arrays of numbers"}
 
 
-def _of_images(
-    name: str,
-    smallest: int,
-    path: str,
-    takes: tuple[type[Form], ...] = (ImageForm,),
-    /,
-    **sizes: object,
+def _building(
+    name: str, path: str, takes: tuple[type[Form], ...], smallest: int = 1, **sizes: object
 ) -> Build:
-    """Build a model of images whose sides have so many pixels at least, and of forms like them."""
+    """Build a model for some forms, of images whose sides have so many pixels at least."""
+    wanted = _CONTENTS[takes[0]]
 
     def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
         if not isinstance(form, takes):
             raise UsageError(
-                f"the model {name} takes images, and the data set holds {_CONTENTS[type(form)]}; "
+                f"the model {name} takes {wanted}, and the data set holds {_CONTENTS[type(form)]}; "
                 f"choose a workload whose model takes these (list them with `{_LISTING}`)"
             )
         if isinstance(form, ImageForm) and min(form.height, form.width) < smallest:
@@ -235,30 +233,14 @@ def _of_images(
                 f"those of the data set have {form.height}x{form.width}; choose larger images or "
                 f"another workload (list them with `{_LISTING}`)"
             )
-        return _class(path)(form, **sizes, dtype=dtype, rngs=rngs)
+        module, _, class_name = path.partition(".")
+        # Imported here, so that its settings can be read without flax.
+        model = getattr(importlib.import_module(f"producers.models.{module}"), class_name)
+        examples = form.vocabulary if isinstance(form, TextForm) else form
+        built: nnx.Module = model(examples, **sizes, dtype=dtype, rngs=rngs)
+        return built
 
     return build
-
-
-def _of_texts(name: str, path: str, **sizes: object) -> Build:
-    def build(form: Form, dtype: DTypeLike, rngs: nnx.Rngs) -> nnx.Module:
-        if not isinstance(form, TextForm):
-            raise UsageError(
-                f"the model {name} takes texts, and the data set holds {_CONTENTS[type(form)]}; "
-                f"choose a workload whose model takes these (list them with `{_LISTING}`)"
-            )
-        return _class(path)(form.vocabulary, **sizes, dtype=dtype, rngs=rngs)
-
-    return build
-
-
-def _class(path: str) -> Callable[..., nnx.Module]:
-    """Import the class of a model, when it is built: its settings can be read without flax."""
-    module, _, name = path.partition(".")
-    found: Callable[..., nnx.Module] = getattr(
-        importlib.import_module(f"producers.models.{module}"), name
-    )
-    return found
 
 
 def _definition(

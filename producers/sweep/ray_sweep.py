@@ -209,11 +209,7 @@ def _connect(address: str) -> None:
 
 
 def refuse_small_nodes(nodes: Sequence[dict[str, Any]], options: SweepOptions) -> None:
-    """Refuse nodes, as Ray describes them, of which none has what a block takes.
-
-    Raises:
-        DbtoolError: a block would wait for ever.
-    """
+    """Refuse nodes, as Ray describes them, of which none has what a block takes."""
     cpus, gpus = options.cpus_per_task, options.gpus_per_task
     for node in nodes:
         has = node["Resources"]

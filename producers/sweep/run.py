@@ -89,11 +89,7 @@ def run_sweep(
 def sweep_writer(
     studies: Sequence[StudyPlan], out: Path, options: SweepOptions
 ) -> Iterator[ReleaseWriter]:
-    """Add to a release folder what the process trains, as the only one that may.
-
-    Raises:
-        DbtoolError: another sweep writes there, or the folder is of another release.
-    """
+    """Add to a release folder what the process trains, as the only one that may."""
     part = options.part
     letters = "" if part is None else partition(studies, options)
     about = About(release=studies[0].release)

@@ -13,8 +13,8 @@ import numpy as np
 
 from dbtool.core.errors import DbtoolError, counted
 from dbtool.core.footer import Footer, Trial
-from producers.datasets import Split
 from producers.datasets.registry import load_dataset
+from producers.datasets.split import Split
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
 from producers.training.block import BlockProgram
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from producers.configuration import SweepOptions
-    from producers.datasets import Dataset, Examples, ExampleSource
     from producers.datasets.forms import Form
+    from producers.datasets.split import Dataset, Examples, ExampleSource
     from producers.plan import StudyPlan
     from producers.training.block import SplitArrays
     from producers.training.block_record import BlockRecord

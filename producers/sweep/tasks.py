@@ -40,11 +40,7 @@ def held_index(out: Path) -> Index:
 
 
 def finished_trials(study: StudyPlan, index: Index) -> dict[int, str]:
-    """Return the finished trials of a study, with their status.
-
-    Raises:
-        DbtoolError: another definition of the study is there.
-    """
+    """Return the finished trials of a study, with their status."""
     held = index.studies.get(study.key)
     if held is not None:
         refuse_other(study, held)
@@ -103,9 +99,6 @@ def next_blocks(
     """Return the blocks of trials to train next, for each of the studies.
 
     When they are trained, and more feasible trials are wanted, there may be others.
-
-    Raises:
-        DbtoolError: another definition of a study is there.
     """
     part = options.part
     if part is None:

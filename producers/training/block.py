@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from producers.datasets import Split
+    from producers.datasets.split import Split
     from producers.training.measures import Measure
     from producers.training.step import Trainer, TrialState
 

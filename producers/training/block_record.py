@@ -181,7 +181,8 @@ class BlockRecord:
         Every table has the same columns: trial_id, step, and the metrics of which some row has a
         value.
         """
-        evaluations = _Evaluations({name: self.values(name) for name in self._evaluations})
+        found = {name: _by_trial(self.values(name)) for name in sorted(self._evaluations)}
+        evaluations = {name: values for name, values in found.items() if len(values[0])}
         pending: list[pa.Table] = []
         for trial, trial_id in enumerate(trial_ids):
             rows = self.steps(trial) + 1
@@ -201,7 +202,9 @@ class BlockRecord:
             more = np.full((len(self._last), max(steps, 2 * held) - held), np.nan, np.float32)
             self._losses = np.concatenate([self._losses, more], axis=1)
 
-    def _table(self, evaluations: _Evaluations, trial: int, trial_id: int, rows: range) -> pa.Table:
+    def _table(
+        self, evaluations: Mapping[str, Values], trial: int, trial_id: int, rows: range
+    ) -> pa.Table:
         steps = np.arange(rows.start, rows.stop, dtype=np.int64)
         losses = self._losses[trial, max(rows.start - 1, 0) : rows.stop - 1]
         columns: dict[str, pa.Array] = {
@@ -213,35 +216,26 @@ class BlockRecord:
                 mask=steps == 0,
             ),
         }
-        columns |= {name: evaluations.column(name, trial, rows) for name in evaluations.metrics}
+        columns |= {name: _column(each, trial, rows) for name, each in evaluations.items()}
         return with_other_metrics(columns)
 
 
-class _Evaluations:
-    """Values of metrics sorted by trial.
+def _by_trial(evaluations: Values) -> Values:
+    trial, step, value = evaluations
+    order = np.argsort(trial, kind="stable")
+    return trial[order], step[order], value[order]
 
-    Attributes:
-        metrics: the names of the metrics.
-    """
 
-    def __init__(self, evaluations: Mapping[str, Values]) -> None:
-        self._sorted: dict[str, Values] = {}
-        for name, (trial, step, value) in evaluations.items():
-            if len(trial):
-                order = np.argsort(trial, kind="stable")
-                self._sorted[name] = trial[order], step[order], value[order]
-        self.metrics = sorted(self._sorted)
-
-    def column(self, name: str, trial: int, rows: range) -> pa.Array:
-        """Return a metric's values after the steps in a range, null where it was not measured."""
-        of_trial, step, value = self._sorted[name]
-        first, end = np.searchsorted(of_trial, [trial, trial + 1])
-        at = step[first:end] - rows.start
-        inside = (at >= 0) & (at < len(rows))
-        values, missing = np.zeros(len(rows)), np.ones(len(rows), bool)
-        values[at[inside]] = value[first:end][inside]
-        missing[at[inside]] = False
-        return pa.array(values, mask=missing)
+def _column(evaluations: Values, trial: int, rows: range) -> pa.Array:
+    """Return a trial's values after the steps in a range, null where it was not measured."""
+    of_trial, step, value = evaluations
+    first, end = np.searchsorted(of_trial, [trial, trial + 1])
+    at = step[first:end] - rows.start
+    inside = (at >= 0) & (at < len(rows))
+    values, missing = np.zeros(len(rows)), np.ones(len(rows), bool)
+    values[at[inside]] = value[first:end][inside]
+    missing[at[inside]] = False
+    return pa.array(values, mask=missing)
 
 
 class Slots:

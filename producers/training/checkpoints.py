@@ -73,11 +73,7 @@ class Checkpoints:
         self._last = time.monotonic()
 
     def restored(self, program: BlockProgram, trials: int, *, pruned: bool) -> Progress | None:
-        """Restore the progress of the block, on the same mesh or another; None if there is none.
-
-        Raises:
-            DbtoolError: a file of the checkpoint is damaged or gone.
-        """
+        """Restore the progress of the block, on the same mesh or another; None if there is none."""
         step = from_first(self._latest)
         if step is None:
             return None
@@ -122,11 +118,7 @@ class Checkpoints:
             raise Interrupted(progress.step)
 
     def save(self, progress: Progress) -> None:
-        """Save a checkpoint and remove the one before.
-
-        Raises:
-            OSError, ValueError: when it cannot be written.
-        """
+        """Save a checkpoint and remove the one before."""
         host = {
             "record": progress.record.arrays(),
             "trial": progress.slots.trial.astype(np.int64),

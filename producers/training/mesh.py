@@ -37,9 +37,6 @@ def device_mesh(
     """Return the mesh over some devices, by default those of all processes.
 
     So many of them as `devices_a_trial` share each batch.
-
-    Raises:
-        UsageError: the devices cannot be divided so.
     """
     chosen = list(devices or jax.devices())
     if len(chosen) % devices_a_trial:

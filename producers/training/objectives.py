@@ -216,11 +216,7 @@ OBJECTIVES: dict[str, Objective] = {
 
 
 def objective_for(form: Form, name: str = "") -> Objective:
-    """Return the objective of a name, by default that of the form.
-
-    Raises:
-        UsageError: there is no objective of that name.
-    """
+    """Return the objective of a name, by default that of the form."""
     name = name or form.objective
     if name not in OBJECTIVES:
         raise unknown("objective", name, OBJECTIVES, "dbtool produce --list")

@@ -225,105 +225,71 @@ def _optax() -> Any:
     return optax
 
 
-_PAPER_LEARNING_RATE = (LEARNING_RATE, Range(1e-4, 10.0, "LOG_SCALE"))
+# Ranges of learning rates: the papers' and those of adaptive rules, which are chosen as all others.
+_OF_PAPERS, _ADAPTIVE = (1e-4, 10.0), (1e-5, 0.1)
 _PAPER_MOMENTUM = ("momentum", Range(0.9, 0.9999, "REVERSE_LOG_SCALE"))
-
-_ADAPTIVE_LEARNING_RATE = (LEARNING_RATE, Range(1e-5, 0.1, "LOG_SCALE"))
 _MOMENTUM = ("momentum", Range(0.8, 0.999, "REVERSE_LOG_SCALE"))
+_RMSPROP_MOMENTUM = ("momentum", Range(0.0, 0.999, "REVERSE_LOG_SCALE"))
+_RHO = ("rho", Range(0.9, 0.9999, "REVERSE_LOG_SCALE"))
 _EPSILON = ("epsilon", Range(1e-10, 1e-3, "LOG_SCALE"))
 _BETAS = (
     ("beta1", Range(0.8, 0.999, "REVERSE_LOG_SCALE")),
     ("beta2", Range(0.9, 0.9999, "REVERSE_LOG_SCALE")),
 )
-_ADAM = (*_BETAS, _EPSILON)
+_SLOW = (
+    ("beta3", Range(0.99, 0.9999, "REVERSE_LOG_SCALE")),
+    ("alpha", Range(1.0, 10.0, "LOG_SCALE")),
+)
 _WEIGHT_DECAY = ("weight_decay", Range(1e-4, 1.0, "LOG_SCALE"))
+_LARS_WEIGHT_DECAY = ("weight_decay", Range(1e-6, 1e-2, "LOG_SCALE"))
+_ADAM = (*_BETAS, _EPSILON)
+_ADAMW = (*_ADAM, _WEIGHT_DECAY)
+_MUON = (_MOMENTUM, _WEIGHT_DECAY)
+
+
+def _rule(
+    name: str,
+    rates: tuple[float, float],
+    others: tuple[tuple[str, Metaparameter], ...],
+    direction: Callable[[Metaparameters], optax.GradientTransformation],
+    **more: Any,
+) -> OptimizerDefinition:
+    """Define a rule that searches its learning rate on a scale of the logarithm."""
+    rate = (LEARNING_RATE, Range(*rates, "LOG_SCALE"))
+    return OptimizerDefinition(name, (rate, *others), direction, **more)
+
+
+_NESTEROV = partial(_momentum, nesterov=True)
 
 OPTIMIZERS = {
     definition.name: definition
     for definition in (
-        OptimizerDefinition("sgd", (_PAPER_LEARNING_RATE,), lambda _: _optax().identity()),
-        OptimizerDefinition(
-            "momentum", (_PAPER_LEARNING_RATE, _PAPER_MOMENTUM), _momentum, sums_up=True
-        ),
-        OptimizerDefinition(
-            "nesterov_momentum",
-            (_PAPER_LEARNING_RATE, _PAPER_MOMENTUM),
-            partial(_momentum, nesterov=True),
-            sums_up=True,
-        ),
-        OptimizerDefinition("adam", (_ADAPTIVE_LEARNING_RATE, *_ADAM), _adam),
-        OptimizerDefinition("adamw", (_ADAPTIVE_LEARNING_RATE, *_ADAM, _WEIGHT_DECAY), _adamw),
-        OptimizerDefinition(
-            "rmsprop",
-            (
-                _ADAPTIVE_LEARNING_RATE,
-                ("momentum", Range(0.0, 0.999, "REVERSE_LOG_SCALE")),
-                ("rho", Range(0.9, 0.9999, "REVERSE_LOG_SCALE")),
-                _EPSILON,
-            ),
-            _rmsprop,
-            sums_up=True,
-        ),
-        OptimizerDefinition(
-            "lars",
-            (
-                (LEARNING_RATE, Range(1e-2, 100.0, "LOG_SCALE")),
-                _MOMENTUM,
-                ("weight_decay", Range(1e-6, 1e-2, "LOG_SCALE")),
-            ),
-            _lars,
-            sums_up=True,
-        ),
-        OptimizerDefinition(
-            "lamb",
-            ((LEARNING_RATE, Range(1e-4, 1.0, "LOG_SCALE")), *_ADAM, _WEIGHT_DECAY),
-            _lamb,
-        ),
-        *(
-            OptimizerDefinition(
-                name,
-                ((LEARNING_RATE, Range(1e-4, 0.1, "LOG_SCALE")), _MOMENTUM, _WEIGHT_DECAY),
-                partial(_muon, output=name == "muon"),
-            )
-            for name in ("muon", "muon_hidden")
-        ),
-        OptimizerDefinition(
-            "lion",
-            ((LEARNING_RATE, Range(1e-6, 1e-2, "LOG_SCALE")), *_BETAS, _WEIGHT_DECAY),
-            _lion,
-        ),
-        OptimizerDefinition(
-            "ademamix",
-            (
-                _ADAPTIVE_LEARNING_RATE,
-                *_ADAM,
-                ("beta3", Range(0.99, 0.9999, "REVERSE_LOG_SCALE")),
-                ("alpha", Range(1.0, 10.0, "LOG_SCALE")),
-                _WEIGHT_DECAY,
-            ),
-            _ademamix,
-        ),
-        OptimizerDefinition(
+        _rule("sgd", _OF_PAPERS, (), lambda _: _optax().identity()),
+        _rule("momentum", _OF_PAPERS, (_PAPER_MOMENTUM,), _momentum, sums_up=True),
+        _rule("nesterov_momentum", _OF_PAPERS, (_PAPER_MOMENTUM,), _NESTEROV, sums_up=True),
+        _rule("adam", _ADAPTIVE, _ADAM, _adam),
+        _rule("adamw", _ADAPTIVE, _ADAMW, _adamw),
+        _rule("rmsprop", _ADAPTIVE, (_RMSPROP_MOMENTUM, _RHO, _EPSILON), _rmsprop, sums_up=True),
+        _rule("lars", (1e-2, 100.0), (_MOMENTUM, _LARS_WEIGHT_DECAY), _lars, sums_up=True),
+        _rule("lamb", (1e-4, 1.0), _ADAMW, _lamb),
+        _rule("muon", (1e-4, 0.1), _MUON, partial(_muon, output=True)),
+        _rule("muon_hidden", (1e-4, 0.1), _MUON, partial(_muon, output=False)),
+        _rule("lion", (1e-6, 1e-2), (*_BETAS, _WEIGHT_DECAY), _lion),
+        _rule("ademamix", _ADAPTIVE, (*_ADAM, *_SLOW, _WEIGHT_DECAY), _ademamix),
+        _rule(
             "schedule_free_adamw",
-            ((LEARNING_RATE, Range(1e-4, 0.1, "LOG_SCALE")), *_ADAM, _WEIGHT_DECAY),
+            (1e-4, 0.1),
+            _ADAMW,
             _schedule_free_adamw,
             evaluated=_average_weights,
         ),
-        OptimizerDefinition(
-            "soap",
-            ((LEARNING_RATE, Range(1e-4, 0.1, "LOG_SCALE")), *_ADAM, _WEIGHT_DECAY),
-            _soap,
-        ),
+        _rule("soap", (1e-4, 0.1), _ADAMW, _soap),
     )
 }
 
 
 def optimizer_definition(name: str) -> OptimizerDefinition:
-    """Return the optimizer of a name.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the optimizer of a name."""
     if name not in OPTIMIZERS:
         raise unknown("optimizer", name, OPTIMIZERS, "dbtool produce --list")
     return OPTIMIZERS[name]

@@ -19,7 +19,7 @@ from producers.training.stream import StreamedDraw, streamed_slices
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from producers.datasets import ExampleSource
+    from producers.datasets.split import ExampleSource
     from producers.training.block import BlockProgram
     from producers.training.checkpoints import Checkpoints
     from producers.training.measures import Measure

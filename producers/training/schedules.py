@@ -66,11 +66,7 @@ SCHEDULES: dict[str, ScheduleDefinition] = {
 
 
 def schedule_definition(name: str) -> ScheduleDefinition:
-    """Return the schedule of a name.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the schedule of a name."""
     if name not in SCHEDULES:
         raise unknown("learning-rate schedule", name, SCHEDULES, "dbtool produce --list")
     return SCHEDULES[name]

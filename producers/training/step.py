@@ -246,12 +246,7 @@ def trainer(
     dtype: DTypeLike = jnp.float32,
     objective: str = "",
 ) -> Trainer:
-    """Return the functions of a workload, whose model computes in `dtype`, weights in float32.
-
-    Raises:
-        UsageError: there is no model, optimizer, schedule or objective of that name, or the model
-            takes no such examples.
-    """
+    """Return the functions of a workload, whose model computes in `dtype`, weights in float32."""
     definition = model_definition(model)
     return Trainer(
         lambda rngs: definition.build(form, dtype, rngs),

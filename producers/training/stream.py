@@ -17,7 +17,8 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from producers.datasets import ImageForm, Split
+from producers.datasets.forms import ImageForm
+from producers.datasets.split import Split
 from producers.seeds import AUGMENTATION
 from producers.training.batches import BatchStream
 from producers.training.mesh import DATA, TRIAL, from_processes
@@ -25,8 +26,8 @@ from producers.training.mesh import DATA, TRIAL, from_processes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from producers.datasets import ExampleSource
     from producers.datasets.forms import Form
+    from producers.datasets.split import ExampleSource
     from producers.training.block import BlockProgram
 
 _BYTES_A_CALL = 128 * 2**20

@@ -116,9 +116,6 @@ def preset_data(
 
     Data that it makes up is there while the block runs. Data sets of the user's own, whose formats
     it does not know, are trained on as they are.
-
-    Raises:
-        UsageError: replacements or a vocabulary are given beside made-up data.
     """
     if not preset.made_up:
         yield workloads, replacements

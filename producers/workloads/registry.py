@@ -29,11 +29,7 @@ WORKLOADS = {workload.name: workload for workload in _ALL}
 
 
 def find_workloads(patterns: list[str]) -> list[Workload]:
-    """Return the workloads that names or patterns, such as `mnist/fc_*`, stand for.
-
-    Raises:
-        UsageError: when one stands for none.
-    """
+    """Return the workloads that names or patterns, such as `mnist/fc_*`, stand for."""
     found: dict[str, Workload] = {}
     for pattern in patterns:
         names = [name for name in WORKLOADS if fnmatch.fnmatchcase(name, pattern)]

@@ -44,12 +44,7 @@ class Replacement:
 
 
 def parse_replacement(text: str, base: Path = Path()) -> Replacement:
-    """Return the replacement that `SOURCE=NAME:FOLDER` stands for; relative to the folder `base`.
-
-    Raises:
-        UsageError: the text is not of that form, the source is not a data set, the name is that of
-            one or has other characters, or the folder does not exist.
-    """
+    """Return the replacement that `SOURCE=NAME:FOLDER` stands for; relative to the folder `base`."""
     source, equals, rest = text.partition("=")
     name, colon, folder = rest.partition(":")
     if not (equals and colon and folder):

@@ -96,15 +96,10 @@ SCHEDULES = [ScheduleDefinition("warm_up", lambda m, step: m["learning_rate"] * 
 
 # What is changed in the file, and parts of the sentence.
 MISTAKES = [
-    ('"slope", Slope', '"resnet_8", Slope', ["mine.py: the model resnet_8 is known already"]),
     ('"slope", Slope', '"fc_7", Slope', ["mine.py: the model fc_7 is known already"]),
     ('"rule",', '"adam",', ["the optimizer adam is known already; give yours another name"]),
-    ('DATASETS = {"stripes"', 'DATASETS = {"mnist"', ["the data set mnist is known already"]),
     ('model="slope"', 'model="slop"', ["unknown model 'slop'; closest: slope"]),
-    ('optimizer="rule"', 'optimizer="role"', ["unknown optimizer 'role'; closest: rule"]),
-    ('source="stripes"', 'source="stripe"', ["unknown data set 'stripe'; closest: stripes"]),
     ('"constant"', '"linear"', ["unknown learning-rate schedule 'linear'; closest: linear_decay"]),
-    ('"constant"', '"linear_decay"', ["need end_learning_rate_factor, learning_rate"]),
     (
         "RULE.search_space",
         "()",
@@ -118,7 +113,6 @@ MISTAKES = [
     ("(2, 4)", "[2, 4]", ["holds a list or dictionary; write tuples"]),
     ("(2, 4)", "()", ["has no batch_sizes"]),
     ("form=FORM", "form=None", [f"the form of {NAME} is not of type ImageForm or TextForm"]),
-    ("EvaluationRule()", "8", [f"the evaluation of {NAME} is not of type EvaluationRule"]),
     ('"stripes": load', '"stripes": 3', ["DATASETS gives stripes no function, but 3"]),
     ("MODELS = [", "MODELS = [1, ", ["MODELS holds 1, and should hold ModelDefinitions"]),
     ("MODELS = [MODEL]", "MODELS = [MODEL, MODEL]", ["MODELS has slope twice"]),
@@ -130,7 +124,6 @@ MISTAKES = [
     ),
     ("import math", "import math math", ["mine.py, line LINE: SyntaxError: invalid syntax"]),
     ("Range(0.1,", "Range(9,", [", line LINE: ValueError: the range 9 to 1.0 is empty"]),
-    ("import math", "assert False", ["mine.py, line LINE: AssertionError"]),
 ]
 
 
@@ -169,16 +162,13 @@ FAILURES = [
     ("len(images), -1", "-1", "line LINE: TypeError: dot_general requires"),
     ("images.classes, ", "images.classes + 1, ", "the model slope returns logits (2, 3) of 2"),
     ('m["nudge"]', 'm["nudges"]', "line LINE: KeyError: 'nudges'"),
-    ("STRIPES[labels]", "STRIPES[labels + 1]", "line LINE: IndexError: index 2 is out of bounds"),
     ("    return optax", "    optax", "mine.py (sha256 "),
     ("rule,\n)", "3,\n)", "TypeError: 'int' object is not callable"),
-    ('"slope", Slope', '"slope", 3', "TypeError: 'int' object is not callable"),
     (
         'optax.scale_by_lion(m["nudge"])',
         "optax.GradientTransformation(lambda w: m, lambda g, held, w: (g, (held, held)))",
         "a step changes the shape or type of what slope or rule carry from one to the next",
     ),
-    ('lion(m["nudge"])', "schedule(lambda n: n[:1])", ", line LINE: "),
     ("np.uint8)", "float)", "have inputs that are float64 (12, 4, 4), and should be uint8 (12,"),
     (
         "train_examples=12",

@@ -131,24 +131,18 @@ def test_dtype_is_that_of_every_workload(write: Write) -> None:
         ('release = "x"\nsweep = []', ["sweep is [], and should be one or more tables [[sweep]]"]),
         ("release = x", ["is no TOML", "Invalid value (at line 1, column 11)"]),
         (b'release = "\xff"', ["is no TOML", "it is not UTF-8 text"]),
-        ("a = " + "[" * 100_000, ["is no TOML"]),
         (SWEEP, ["it has no release"]),
         (f"release = 1\n{SWEEP}", ['release is 1, and should be a name, such as "measured"']),
-        (f'release = " "\n{SWEEP}', ['release is " ", and should be a name']),
         (f'release = "x"\nseed = -1\n{SWEEP}', ["seed is -1, and should be a whole number from 0"]),
         (f'relase = "x"\n{SWEEP}', ['it knows no "relase"; closest: release']),
         ('release = "x"\n[[sweep]]', ["sweep.0 has no workloads"]),
         (f'release = "x"\n{SWEEP}trails = 3', ['sweep.0 knows no "trails"; closest: trials']),
         ('release = "x"\n[[sweep]]\nworkloads = []', ["workloads is [], ", '["mnist/fc_*"]']),
-        ('release = "x"\n[[sweep]]\nworkloads = "a"', ['workloads is "a", and should be a list']),
         (f'release = "x"\n{SWEEP}batch_sizes = []', ["batch_sizes is [], ", "[1, 64]"]),
         (f'release = "x"\n{SWEEP}batch_sizes = [8, 1, 8]', ["batch_sizes has one of them twice"]),
-        (f'release = "x"\n{SWEEP}batch_sizes = [0]', ["batch_sizes.0 is 0"]),
         (f'release = "x"\n{SWEEP}trials = 0', ["sweep.0.trials is 0, ", "from 1 to 1000000"]),
-        (f'release = "x"\n{SWEEP}feasible = -1', ["feasible is -1, ", "from 0 to 100000"]),
         (f'release = "x"\n{SWEEP}budget = nan', ["budget is NaN, and should be a number from 0"]),
         (f'release = "x"\n{SWEEP}steps = 2\nbudget = 1.0', ["steps and budget both say", "one"]),
-        (f'release = "x"\n{SWEEP}search = "wide"', ["one of fixed, lockstep, window"]),
         (
             f'release = "x"\n{SWEEP}search = "window"\ndropping = 1',
             ["sweep.0.dropping is 1, and should be a number above 1 to 1000"],
@@ -246,9 +240,3 @@ def test_other_values_are_a_plan_or_one_sentence(
         return
     assert sentence.startswith(f"the plan {path}")
     assert "\n" not in sentence
-
-
-@given(st.binary() | st.text().map(str.encode))
-def test_other_files_are_one_sentence(write: Write, content: bytes) -> None:
-    path = write(content)
-    assert str(path) in sentence(path)

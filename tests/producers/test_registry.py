@@ -12,10 +12,7 @@ from dbtool.core.contract import metric_columns
 from dbtool.core.errors import UsageError
 from producers.datasets.forms import (
     CIFAR_10_BY_CHANNEL,
-    STANDARDISED_FASHION_MNIST,
-    STANDARDISED_MNIST,
     ImageForm,
-    TextForm,
 )
 from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
@@ -100,18 +97,6 @@ def test_imagenet_is_as_the_release_shows_it() -> None:
         assert certainty[stated] == "stated"
 
 
-def test_language_models_see_whole_sentences_at_evaluations() -> None:
-    lm1b = WORKLOADS["lm1b/transformer_base/nesterov_momentum"].form
-    common_crawl = WORKLOADS["common_crawl/transformer_base/nesterov_momentum"].form
-    assert lm1b == TextForm(vocabulary=32_000, length=64, evaluation_length=512)
-    assert common_crawl == TextForm(vocabulary=24_006, length=64, evaluation_length=476)
-    assert lm1b.evaluated.length == 512
-    brown = WORKLOADS["brown/transformer_tiny/adam"]
-    assert brown.form.evaluated == brown.form
-    # As it is in the shards that were measured before there was an evaluation length.
-    assert brown.definition()["form"] == {"vocabulary": 4_096, "length": 64}
-
-
 def test_sparsity_study() -> None:
     sparse = of(SPARSITY_STUDY)
     # Three networks, three optimizers, four sparsities.
@@ -154,29 +139,6 @@ def test_images_of_cifar_10() -> None:
     }
     sure = [dict(each.certainty)["form"] for each in (ours, theirs)]
     assert sure == ["recalled", "stated"]
-
-
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)],
-)
-def test_sparsity_study_on_mnist(name: str, form: ImageForm) -> None:
-    workload = WORKLOADS[f"sparsity_90/{name}/simple_cnn/nesterov_momentum"]
-    assert workload.form == form
-    assert workload.budget.steps(2) == workload.budget.steps(16_384) == 40_000
-    assert workload.train_limit == 54_000
-    certainty = dict(workload.certainty)
-    assert certainty["goal"] == {"mnist": "recalled", "fashion_mnist": "chosen"}[name]
-    assert certainty["form"] == certainty["search_space"] == certainty["sobol"] == "stated"
-
-
-def test_what_the_authors_commands_name_is_stated() -> None:
-    stated = {
-        name.partition("/")[2]
-        for name, workload in of(SPARSITY_STUDY).items()
-        if dict(workload.certainty)["budget"] == "stated"
-    }
-    assert stated == {"mnist/simple_cnn/sgd", "cifar_10/resnet_8/nesterov_momentum"}
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

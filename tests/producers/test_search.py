@@ -27,18 +27,6 @@ def test_the_middle_of_a_range(metaparameter: Range | Choice, expected: float) -
     assert metaparameter.at(0.5) == pytest.approx(expected, rel=1e-12)
 
 
-@given(POSITIONS)
-def test_values_stay_in_their_range(position: float) -> None:
-    for metaparameter in (
-        Range(-1.5, 2.0),
-        Range(1e-4, 10.0, "LOG_SCALE"),
-        Range(0.9, 0.9999, "REVERSE_LOG_SCALE"),
-    ):
-        value = metaparameter.at(position)
-        assert metaparameter.minimum <= value <= metaparameter.maximum
-        assert metaparameter.position(value) == pytest.approx(position, abs=1e-6)
-
-
 @pytest.mark.parametrize("scale", ["LINEAR_SCALE", "LOG_SCALE"])
 def test_whole_numbers_include_both_ends(scale: str) -> None:
     metaparameter = Range(2, 5, scale, integer=True)  # type: ignore[arg-type]

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from producers.datasets import Split
 from producers.datasets.forms import ImageForm, TextForm
+from producers.datasets.split import Split
 from producers.models.language import Transformer
 from producers.models.residual import BottleneckResNet, GhostBatchNorm
 from producers.training.block import BlockProgram

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from producers.datasets import SOURCES, DataSource
-from producers.datasets.mnist.locate import DataFile
+from producers.datasets.mnist.locate import SOURCES, DataFile, DataSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

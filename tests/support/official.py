@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
-from producers.datasets import SOURCES
+from producers.datasets.mnist.locate import SOURCES
 from producers.datasets.text.brown import PACKAGE as BROWN
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from producers.datasets import Dataset, Examples, Split
 from producers.datasets.folders import default_cache
+from producers.datasets.split import Dataset, Examples, Split
 from producers.datasets.text.vocabulary import load_vocabulary
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found
-from producers.datasets.mnist.locate import find_file, find_source, locate
+from producers.datasets.mnist.locate import SOURCES, find_file, locate
 from producers.datasets.split import Split, check_labels, in_memory, split_order
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _parse_header(content: bytes, path: Path) -> tuple[tuple[int, ...], int]:
 
 def load_idx(request: Request) -> Dataset:
     """Load a registered data set of IDX files; see `load_source`."""
-    return load_source(find_source(request.source), request)
+    return load_source(SOURCES[request.source], request)
 
 
 def load_source(source: DataSource, request: Request) -> Dataset:
@@ -80,10 +80,6 @@ def load_source(source: DataSource, request: Request) -> Dataset:
     Of a replacement, the same share of the training examples as in the known data set is held out:
     one in twelve unless others are requested. Its classes are those up to the highest label of
     its training examples.
-
-    Raises:
-        UsageError: a number of examples is out of range or the folder given does not exist.
-        DbtoolError: the files cannot be had, or their contents are wrong.
     """
     form = request.image_form(1)
     known, expected = request.folder is None, source.official_examples

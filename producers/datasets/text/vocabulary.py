@@ -101,11 +101,7 @@ def check_sentences(source: str, count: int) -> None:
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """Load a vocabulary from a SentencePiece model's file.
-
-    Raises:
-        DbtoolError: the file cannot be read, is not such a model or has other special tokens.
-    """
+    """Load a vocabulary from a SentencePiece model's file."""
     import sentencepiece
 
     model = read_bytes(path)
@@ -129,12 +125,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
 def vocabulary_for(
     request: Request, inputs: Sequence[str], sample: Callable[[], Sequence[str]]
 ) -> Vocabulary:
-    """Return the vocabulary of a request: loaded from its file, or trained; see `train_vocabulary`.
-
-    Raises:
-        DbtoolError: the file has another number of tokens than the form.
-        UsageError: the known data set does not support so many.
-    """
+    """Return the vocabulary of a request: loaded from its file, or trained; see `train_vocabulary`."""
     size = request.text_form().vocabulary
     if request.vocabulary is not None:
         vocabulary = load_vocabulary(request.vocabulary)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
-from producers.datasets import Dataset, Examples, Split, load_dataset
 from producers.datasets.forms import (
     CIFAR_10,
     GREY_28,
@@ -21,8 +20,8 @@ from producers.datasets.forms import (
     ImageForm,
     TextForm,
 )
-from producers.datasets.registry import DATASETS, write_made_up
-from producers.datasets.split import HeldOut
+from producers.datasets.registry import DATASETS, load_dataset, write_made_up
+from producers.datasets.split import Dataset, Examples, HeldOut, Split
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from dbtool.core.errors import DbtoolError
-from producers.datasets import ImageForm
+from producers.datasets.forms import ImageForm
 from producers.datasets.streamed import RANDOM_NUMBERS, decode
 from tests.support.image_files import encoded, picture
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from producers.datasets import ImageForm
+from producers.datasets.forms import ImageForm
 from producers.models.convolution import mean_pool_2x2
 from producers.models.feed_forward import VGG, SimpleCNN
 from producers.models.language import (

@@ -28,7 +28,6 @@ from tests.support.sweeps import (
     footer,
     planned,
     shards,
-    statuses,
     sweep_all,
     unlisted,
 )
@@ -152,22 +151,6 @@ def test_more_trials_may_have_to_reach_the_goal(
     (round_,) = search_of(path)["rounds"]
     assert (round_["reached_at"], round_["stopped_at"]) == (first, second)
     assert firsts[search_of(path)["best_trial"]] == first
-
-
-def test_where_no_trial_reaches_the_goal_all_train_to_the_end(
-    stripes: Path, tmp_path: Path
-) -> None:
-    train(studies(LOCKSTEP, steps=10), tmp_path, stripes)
-    (path,) = shards(tmp_path)
-    search = search_of(path)
-    assert not search["reached"]
-    assert footer(path, "study")["train_steps"] == 10
-    assert set(statuses(tmp_path).values()) == {"COMPLETE"}
-    rows = table(path)
-    last = rows["step"] == 10
-    best = rows[METRIC] == np.nanmin(rows[METRIC])
-    assert last.sum() == 4
-    assert search["best_trial"] in rows["trial_id"][best]
 
 
 def test_dropped_trials_are_incomplete_and_end_early(

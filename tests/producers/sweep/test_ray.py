@@ -330,9 +330,7 @@ def test_worker_with_other_versions_trains_nothing(name: str) -> None:
     ("node", "cpus", "gpus"),
     [
         ({"CPU": 4.0, "GPU": 1.0}, 5, 0),
-        ({"CPU": 4.0, "GPU": 1.0}, 1, 2),
         ({"CPU": 4.0}, 1, 1),
-        ({}, 1, 0),
     ],
 )
 def test_blocks_that_no_node_has_room_for(node: dict[str, float], cpus: int, gpus: int) -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbtool.core.contract import shard_schema, study_path
-from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError
 from dbtool.core.manifest import About, read_manifest
 from dbtool.core.shards import read_footer, read_tables
 from dbtool.core.writer import ReleaseWriter
@@ -106,21 +106,6 @@ def test_stopped_sweep_goes_on_with_the_same_rows(
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
 
 
-@pytest.mark.slow
-def test_shared_batches_are_recorded_and_change_the_rows(
-    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
-) -> None:
-    sweep(small_study(shared_batches=True), tmp_path, made_up_mnist, trials=2)
-    assert footer(shards(tmp_path)[0], "producer")["batches"] == "shared"
-    ours, own = rows(tmp_path), rows(undisturbed)
-    first = slice(0, STEPS + 1)
-    # The weights before the first step are the same, the batches are not.
-    assert ours["val_cross_entropy_error"][0] == own["val_cross_entropy_error"][0]
-    assert (ours["batch_cross_entropy_error"][first] != own["batch_cross_entropy_error"][first])[
-        1:
-    ].all()
-
-
 @pytest.fixture(scope="module")
 def diverging(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out: Path = tmp_path_factory.mktemp("diverging")
@@ -207,15 +192,6 @@ def test_a_release_of_other_shards_is_gone_on_with(
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == [(4,)]
     assert read_manifest(tmp_path).title == "A title"
     assert_same_rows(tmp_path, undisturbed)
-
-
-def test_a_sweep_of_another_release_in_the_folder_is_refused(
-    made_up_mnist: Path, tmp_path: Path
-) -> None:
-    study = small_study(steps=2)
-    sweep(study, tmp_path, made_up_mnist, trials=1)
-    with pytest.raises(UsageError, match="holds the release 'tests' and not 'others'"):
-        sweep(replace(study, release="others"), tmp_path, made_up_mnist, trials=2)
 
 
 def test_shards_that_a_kill_left_unlisted_are_taken_in_unless_damaged(

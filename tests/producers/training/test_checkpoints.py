@@ -177,18 +177,6 @@ def restored(folder: Path, block: object = BLOCK, problem: str = "normalised") -
 
 
 @pytest.mark.slow
-def test_what_is_restored(copied: Path) -> None:
-    progress = restored(copied)
-    assert progress is not None
-    assert progress.step == STEPS // 2
-    assert progress.slots.trial.tolist() == [1, 3]
-    assert progress.slots.alive.tolist() == [True, True]
-    assert [progress.record.status(trial) for trial in range(TRIALS)].count("INFEASIBLE") == 2
-    kept = [mask for mask in jax.tree.leaves(progress.states.masks) if not mask.all()]
-    assert kept
-
-
-@pytest.mark.slow
 def test_a_checkpoint_of_another_block_is_not_taken(copied: Path) -> None:
     assert restored(copied, BLOCK | {"trials": [0, 1, 2, 4]}) is None
     assert restored(copied / "elsewhere") is None

@@ -26,27 +26,15 @@ from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY
 from producers.workloads.registry import WORKLOADS
 from tests.support.abstract import abstract_advance, abstract_evaluate
 from tests.support.blocks import TRIALS, compiled, splits_of
-from tests.support.parameter_counts import parameter_count
 from tests.support.slow import quick_few
 
 if TYPE_CHECKING:
     from jax.export import Exported
     from jax.sharding import Mesh
 
-    from producers.training.step import TrialState
     from producers.workloads.definition import Workload
 
 DTYPES = {"float32": "f32", "bfloat16": "bf16"}
-# Examples as the papers' data sets have them: of inputs, of targets, and their types.
-EXAMPLES = {
-    "mnist": ((28, 28), (), "uint8", "uint8"),
-    "fashion_mnist": ((28, 28), (), "uint8", "uint8"),
-    "cifar_10": ((32, 32, 3), (), "uint8", "uint8"),
-    "imagenet": ((224, 224, 3), (), "uint8", "int32"),
-    "open_images_v4": ((224, 224, 3), (7_186,), "uint8", "uint8"),
-    "lm1b": ((64,), (64,), "int32", "int32"),
-    "common_crawl": ((64,), (64,), "int32", "int32"),
-}
 # Eight devices: each with trials of its own, or four that share the batches of a trial.
 ON_EACH, SHARED_BY = (16, 1), (2, 4)
 PUBLISHED = [name for name, each in WORKLOADS.items() if each.paper == BATCH_SIZE_STUDY]
@@ -143,46 +131,21 @@ def check(workload: Workload, batch_size: int, dtype: str) -> None:
 
     trials, _ = layout(workload)
     arguments, _ = jax.tree.unflatten(lowered.in_tree, lowered.in_avals)
-    states, metaparameters, alive, batches, _, training = arguments
-    check_states(states, workload, trials)
-    assert set(metaparameters) == dict(workload.search_space).keys()
-    assert {each.shape for each in (alive, *metaparameters.values())} == {(trials,)}
+    batches = arguments[3]
     steps = jax.tree.leaves(batches)[0].shape[1]
-    of_steps = (trials, steps, 1, batch_size)
     if DATASETS[workload.source].is_streamed:
-        check_examples(batches, workload, *of_steps)
-        assert training is None
         placed = jax.tree.unflatten(lowered.in_tree, lowered.in_shardings_jax(on(workload)))[0][3]
         divided = NamedSharding(on(workload), PartitionSpec("trial", None, None, "data"))
         for sharding, array in zip(placed, batches, strict=True):
             assert sharding.is_equivalent_to(divided, array.ndim)
     else:
-        assert (batches.shape, batches.dtype) == (of_steps, jnp.int32)
-        check_examples(training, workload, workload.train_examples)
+        assert (batches.shape, batches.dtype) == ((trials, steps, 1, batch_size), jnp.int32)
     losses = lowered.out_avals[-1]
     assert (losses.shape, losses.dtype) == ((trials, steps), jnp.float32)
 
 
 def on(workload: Workload) -> Mesh:
     return program_of(workload, "float32").mesh
-
-
-def check_states(states: TrialState, workload: Workload, trials: int) -> None:
-    count = trials * parameter_count(workload.model, workload.form)
-    leaves = jax.tree.leaves(states.parameters)
-    assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
-    sizes = [
-        sum(leaf.size for leaf in jax.tree.leaves(each))
-        for each in (states.parameters, states.optimizer, states.masks)
-    ]
-    moved = 0 if workload.optimizer == "sgd" else count
-    assert sizes == [count, moved, count if workload.sparsity else 0]
-
-
-def check_examples(arrays: Any, workload: Workload, *before: int) -> None:
-    inputs, targets, *dtypes = EXAMPLES[workload.source]
-    assert [each.shape for each in arrays] == [(*before, *inputs), (*before, *targets)]
-    assert [str(each.dtype) for each in arrays] == dtypes
 
 
 @pytest.mark.parametrize("name", quick_few(PUBLISHED, QUICK_PUBLISHED))
@@ -239,26 +202,3 @@ def test_evaluations_of_few_long_texts_at_a_time_are_divided_among_devices() -> 
     divided = r'sdy\.sharding_constraint .*\[\{"data"\}, \{\}\]> : tensor<(\d+)x512xi32>'
     # Inputs and targets; the last four of the hundred cannot be divided.
     assert re.findall(divided, module.mlir_module()) == ["8", "8"]
-
-
-def test_convolutions_for_a_cpu_are_others() -> None:
-    """Whose gradients are convolutions of the forward pass's form, in a loop over examples."""
-    workload = WORKLOADS["mnist/simple_cnn_base/sgd"]
-    of_cpu, of_tpu = (
-        exported(workload, 64, "float32", platform).mlir_module() for platform in ("cpu", "tpu")
-    )
-    assert products(of_tpu) == expected_products("simple_cnn_base", "f32")
-    assert of_cpu.count("stablehlo.while") == of_tpu.count("stablehlo.while") + 2
-
-
-def test_custom_calls_are_seen() -> None:
-    matrix = jax.ShapeDtypeStruct((4, 4), jnp.float32)
-    decomposed = jax.jit(jnp.linalg.eigh)
-    found = {
-        platform: custom_calls(
-            jax.export.export(decomposed, platforms=[platform])(matrix).mlir_module()
-        )
-        for platform in ("cpu", "tpu")
-    }
-    assert found["tpu"]
-    assert not found["cpu"] & found["tpu"]

@@ -18,7 +18,6 @@ from jax.flatten_util import ravel_pytree
 from dbtool.core.errors import UsageError
 from dbtool.core.resources import schema_folder
 from producers.datasets.forms import CIFAR_10, GREY_28, ImageForm, TextForm
-from producers.models.convolution import conv_general_dilated
 from producers.models.registry import MODELS, model_definition
 from producers.models.residual import BottleneckResNet
 from producers.training.measures import (
@@ -142,24 +141,6 @@ def test_largest_eigenvalue_of_the_hessian(sparse: bool) -> None:
     assert found["largest_hessian_eigenvalue"] == pytest.approx(max(eigenvalues, key=abs), rel=1e-2)
 
 
-@pytest.mark.slow
-def test_convolutions_can_be_differentiated_twice() -> None:
-    random = np.random.default_rng(0)
-    images = jnp.asarray(random.normal(size=(2, 6, 6, 1)), jnp.float32)
-    kernel, direction = jnp.asarray(random.normal(size=(2, 3, 3, 1, 2)), jnp.float32)
-
-    def loss(kernel: jax.Array) -> jax.Array:
-        numbers = jax.lax.conv_dimension_numbers(
-            images.shape, kernel.shape, ("NHWC", "HWIO", "NHWC")
-        )
-        features = conv_general_dilated(images, kernel, (1, 1), "SAME", dimension_numbers=numbers)
-        return (features**2).sum()
-
-    # The loss is quadratic, so that its Hessian times a direction is the gradient there.
-    found = hessian_times(jax.grad(loss), kernel, direction)
-    np.testing.assert_allclose(found, jax.grad(loss)(direction), rtol=1e-4, atol=1e-3)
-
-
 # The Hessian of w^T A w / 2, with eigenvalues 9, -4, 2 and 1 in a basis of its own.
 EIGENVALUES = np.array([9.0, -4.0, 2.0, 1.0])
 BASIS = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
@@ -214,10 +195,6 @@ def test_the_largest_eigenvalue_has_its_sign(sign: int) -> None:
     )
 
 
-def test_flat_ground_has_eigenvalue_zero() -> None:
-    assert largest_eigenvalue(jnp.zeros_like, jnp.ones(3)) == 0
-
-
 def mean_gradient(examples: jax.Array) -> dict[str, jax.Array]:
     """Each example is its own gradient."""
     mean = examples.mean(0)
@@ -231,25 +208,6 @@ def test_two_slices_worked_by_hand() -> None:
     found = gradient_moments(mean_gradient, slices, 2)
     assert float(found["gradient_squared_norm"]) == pytest.approx(4)
     assert float(found["gradient_covariance_trace"]) == pytest.approx(8)
-
-
-def test_estimates_are_unbiased() -> None:
-    """Gaussian gradients with |G|^2 = 14 and tr(Sigma) = 35, in many made-up evaluations."""
-    mean, deviations = np.array([1.0, 2.0, -3.0]), np.array([1.0, 3.0, 5.0])
-    random = np.random.default_rng(11)
-    evaluations, slices, examples = 4_000, 5, 8
-    drawn = random.normal(mean, deviations, (evaluations, slices, examples, 3))
-    estimate = jax.jit(
-        jax.vmap(partial(gradient_moments, mean_gradient, examples_a_slice=examples))
-    )
-    found = estimate(jnp.asarray(drawn, jnp.float32))
-    for values, expected in (
-        (found["gradient_squared_norm"], 14),
-        (found["gradient_covariance_trace"], 35),
-    ):
-        standard_error = np.std(values) / evaluations**0.5
-        assert standard_error < expected / 50
-        assert float(np.mean(values)) == pytest.approx(expected, abs=3 * float(standard_error))
 
 
 def test_one_slice_is_not_enough() -> None:

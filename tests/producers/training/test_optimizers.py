@@ -282,16 +282,6 @@ def test_muon_decays_kernels_alone() -> None:
     assert (decayed["bias"] == 0).all()
 
 
-@pytest.mark.parametrize("name", quick_few(OPTIMIZERS, {"momentum", "schedule_free_adamw"}))
-def test_trials_together_are_trials_one_by_one(name: str) -> None:
-    values = {each: jnp.asarray(METAPARAMETERS[each], jnp.float32) for each in values_of(name, 0)}
-    together = jax.jit(jax.vmap(lambda values: trained(name, values, START, GRADIENTS)))(values)
-    for trial in (0, 1):
-        alone = trained(name, float32(values_of(name, trial)), START, GRADIENTS)
-        for leaf, weights in alone.items():
-            np.testing.assert_allclose(together[leaf][trial], weights, rtol=1e-4, atol=1e-5)
-
-
 def test_search_spaces_are_read_without_jax() -> None:
     program = (
         "import sys, producers.training.optimizers; assert not {'jax', 'optax'} & {*sys.modules}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ from producers.training.run import evaluated
 from producers.training.stream import calls
 from tests.support.blocks import (
     TEXTS,
-    TRAINING_EXAMPLES,
     CountedSource,
     assert_close,
     assert_same,
@@ -33,8 +31,8 @@ from tests.support.blocks import (
 )
 
 if TYPE_CHECKING:
-    from producers.datasets import Split
     from producers.datasets.forms import Form
+    from producers.datasets.split import Split
     from producers.training.block_record import BlockRecord
 
 # Two of the four trials end at once, one later, so that the block shrinks while others are read.
@@ -62,15 +60,6 @@ def test_curves_are_bit_for_bit_those_of_a_split_in_memory(shared: bool, divergi
 
 
 @pytest.mark.slow
-def test_curves_do_not_depend_on_how_much_is_read_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Four trials of 16 images at a step, and a step's class beside each: three steps a call.
-    monkeypatch.setattr(stream, "_BYTES_A_CALL", 3 * 4 * 16 * (28 * 28 + 10))
-    assert_same(train("fc", streamed=True, diverging=DIVERGING), in_memory(False, True))
-
-
-@pytest.mark.slow
 def test_several_devices_read_what_one_does() -> None:
     splits = splits_of(compiled("fc", 8, 4, 1, False, None), streamed=True)
     record = train("fc", devices=8, devices_a_trial=4, splits=splits)
@@ -79,18 +68,6 @@ def test_several_devices_read_what_one_does() -> None:
     assert len(splits.training.drawn) == 4 * 16 * 12
     eight = train("fc", devices=8, devices_a_trial=4, streamed=True, augmentation=True)
     assert_close(eight, train("fc", streamed=True, augmentation=True))
-
-
-@pytest.mark.slow
-def test_trials_that_share_batches_read_them_once() -> None:
-    splits = splits_of(compiled("fc", 1, 1, 1, True, None), streamed=True)
-    train("fc", shared=True, splits=splits)
-    assert isinstance(splits.training, CountedSource)
-    assert len(splits.training.drawn) == 16 * 12
-    # The stream runs through the training set before it takes an example again.
-    times = Counter(splits.training.drawn)
-    assert times.keys() == set(range(TRAINING_EXAMPLES))
-    assert max(times.values()) == 2
 
 
 def test_augmentation_follows_from_the_seed_alone() -> None:

@@ -12,10 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError
-from producers.datasets import Dataset, Examples, ImageForm, Split, load_dataset
-from producers.datasets.forms import IMAGENET
+from producers.datasets.forms import IMAGENET, ImageForm
 from producers.datasets.imagenet.images import half_of_classes, half_of_images
-from producers.datasets.split import HeldOut, fixed_permutation, split_order
+from producers.datasets.registry import load_dataset
+from producers.datasets.split import (
+    Dataset,
+    Examples,
+    HeldOut,
+    Split,
+    fixed_permutation,
+    split_order,
+)
 from producers.datasets.streamed import decode
 from tests.support.image_files import encoded, picture, record, write_class_folders, write_shards
 

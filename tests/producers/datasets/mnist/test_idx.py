@@ -43,14 +43,6 @@ def test_any_array_comes_back(file: Path, array: np.ndarray, *, compressed: bool
     np.testing.assert_array_equal(read_idx(file), array, strict=True)
 
 
-@given(array=ARRAYS, data=st.data())
-def test_every_truncation_is_refused(array: np.ndarray, data: st.DataObject) -> None:
-    content = idx_bytes(array)
-    length = data.draw(st.integers(0, len(content) - 1))
-    with pytest.raises(DbtoolError, match=f"^{PATH} "):
-        parse_idx(content[:length], PATH)
-
-
 @given(content=st.binary(max_size=300))
 def test_any_bytes_are_an_array_or_refused(content: bytes) -> None:
     try:
@@ -61,27 +53,16 @@ def test_any_bytes_are_an_array_or_refused(content: bytes) -> None:
         assert idx_bytes(array) == content
 
 
-def test_every_truncation_of_a_gzip_file_is_refused(file: Path) -> None:
-    content = gzip.compress(idx_bytes(np.arange(60, dtype=np.uint8).reshape(3, 4, 5)))
-    for length in range(len(content)):
-        file.write_bytes(content[:length])
-        with pytest.raises(DbtoolError, match=f"^{file} is "):
-            read_idx(file)
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
         ("00000800", "is not an IDX file: its magic number is 0x00000800"),
-        ("01000801 00000000", "is not an IDX file: its magic number is 0x01000801"),
         ("00000901 00000001 05", r"data type 0x09 \(int8\), not uint8"),
-        ("00000d01 00000001 00000000", r"data type 0x0d \(float32\), not uint8"),
         ("00000701 00000001 05", r"data type 0x07 \(unknown\), not uint8"),
         ("00000802 00000001", "its header of 12 bytes is not whole"),
         ("00000801 00000003 0102", "truncated: 3 bytes of values stated, 2 found"),
         ("00000801 00000001 0102", "has 1 trailing bytes after its values"),
         ("00000804" + "ffffffff" * 3 + "00000000", "states a shape that no array can have"),
-        ("00000841" + "00000001" * 65 + "07", "states a shape that no array can have"),
         ("1f8b0000", "is a damaged gzip file"),
     ],
 )

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pytest
 
-from dbtool.core.errors import DbtoolError, UsageError
-from producers.datasets import SOURCES, Dataset, ImageForm, Split, load_dataset
-from producers.datasets.forms import GREY_28, STANDARDISED_FASHION_MNIST, STANDARDISED_MNIST
+from dbtool.core.errors import DbtoolError
+from producers.datasets.forms import (
+    GREY_28,
+    STANDARDISED_FASHION_MNIST,
+    STANDARDISED_MNIST,
+    ImageForm,
+)
 from producers.datasets.mnist.images import load_source, parse_idx
-from producers.datasets.mnist.locate import read_content
-from producers.datasets.split import HeldOut, Request
-from tests.support.image_files import SmallDataset, make_small, md5, numbered_images
+from producers.datasets.mnist.locate import SOURCES, read_content
+from producers.datasets.registry import load_dataset
+from producers.datasets.split import Dataset, HeldOut, Request, Split
+from tests.support.image_files import SmallDataset, make_small, numbered_images
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,14 +53,6 @@ def test_small_data_set_is_split_whole(small: SmallDataset, tmp_path: Path) -> N
     assert data.form == GREY_28
 
 
-@pytest.mark.parametrize("count", [-1, 0, 16])
-def test_as_many_as_there_are_cannot_be_held_out(
-    small: SmallDataset, tmp_path: Path, count: int
-) -> None:
-    with pytest.raises(UsageError, match="small has from 1 to 15 examples to hold out, not"):
-        load(small, tmp_path, held_out=HeldOut(examples=count))
-
-
 SMALL_SETS = {
     "labels out of range": ((16, 28, 28), np.full(16, 10), "holds the label 10, outside 0 to 9"),
     "counts differ": ((16, 28, 28), np.zeros(15), r"holds 16 images and .* 15 labels; take both"),
@@ -72,15 +69,6 @@ def test_files_that_do_not_fit_are_refused(
     odd = make_small(np.zeros(shape), labels, np.zeros((5, 28, 28)), np.zeros(5))
     with pytest.raises(DbtoolError, match=reason):
         load(odd, tmp_path)
-
-
-def test_known_file_that_is_no_idx_file_is_refused(small: SmallDataset, tmp_path: Path) -> None:
-    text = b"known, but no array"
-    *others, labels = small.source.files
-    source = replace(small.source, files=(*others, replace(labels, md5=md5(text))))
-    small.contents[labels.name] = text
-    with pytest.raises(DbtoolError, match="t10k-labels-idx1-ubyte is not an IDX file"):
-        load(replace(small, source=source), tmp_path)
 
 
 @pytest.mark.parametrize(("order", "first"), [("first", 0), ("last", 14)])
@@ -149,24 +137,6 @@ def test_official_data_sets_are_whole_and_split_as_ever(official_images: Path, n
     labels = data.validation.targets
     assert hashlib.sha256(labels.tobytes()).hexdigest() == VALIDATION_SHA256[name]
     assert data.file_hashes == {file.name: file.md5 for file in SOURCES[name].files}
-
-
-@pytest.mark.parametrize("order", ["first", "random"])
-def test_held_out_images_of_the_official_files(
-    official_images: Path, order: Literal["random", "first"]
-) -> None:
-    name = "mnist"
-    images = official_array(official_images / name / "train-images-idx3-ubyte")
-    labels = official_array(official_images / name / "train-labels-idx1-ubyte")
-    held_out = HeldOut(order, 6_000)
-    data: Any = load_dataset(name, form=GREY_28, held_out=held_out, datasets_dir=official_images)
-    permuted = np.argsort(np.random.Philox(181_103_600).random_raw(60_000), kind="stable")
-    expected = np.arange(6_000) if order == "first" else permuted[:6_000]
-    rest = permuted[~np.isin(permuted, expected)]
-    assert len(rest) == 54_000
-    for split, chosen in ((data.validation, expected), (data.train, rest)):
-        np.testing.assert_array_equal(split.inputs, images[chosen])
-        np.testing.assert_array_equal(split.targets, labels[chosen])
 
 
 @pytest.mark.slow

@@ -17,11 +17,10 @@ import pytest
 
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
-from producers.datasets import SOURCES, DataSource, find_source
-from producers.datasets import locate as locate_files
 from producers.datasets.folders import default_cache
 from producers.datasets.mnist import locate as module
-from producers.datasets.mnist.locate import DebianPackage
+from producers.datasets.mnist.locate import SOURCES, DataSource, DebianPackage
+from producers.datasets.mnist.locate import locate as locate_files
 from producers.datasets.npm import NpmPackage
 from tests.support.image_files import SmallDataset, numbered_images
 from tests.support.release_server import serving_release
@@ -115,24 +114,13 @@ def test_damage_in_the_given_folder_is_an_error(small: SmallDataset, tmp_path: P
         located(small.source, given)
 
 
-def test_wrong_content_in_the_cache_is_said_and_passed_over(
-    small: SmallDataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    wrong = small.write(default_cache() / "small") / LABELS
-    wrong.write_bytes(b"hello")
-    system = small.write(tmp_path / "system")
-    source = replace(small.source, debian=DebianPackage(name="none", folder=str(system)))
-    assert system in folders(source)
-    assert capsys.readouterr().err.startswith(f"ignored: {wrong} is not the known {LABELS}")
-
-
 def test_folder_of_another_data_set_is_passed_over(official_images: Path, tmp_path: Path) -> None:
     fashion = default_cache() / "fashion_mnist"
     fashion.parent.mkdir(parents=True)
     fashion.symlink_to(official_images / "fashion_mnist")
     for file in (official_images / "mnist").iterdir():
         (tmp_path / file.name).symlink_to(file)
-    assert set(folders(find_source("fashion_mnist"), tmp_path)) == {fashion}
+    assert set(folders(SOURCES["fashion_mnist"], tmp_path)) == {fashion}
 
 
 def test_given_folder_must_exist(
@@ -162,7 +150,9 @@ def test_missing_files_are_named_with_ways_to_get_them(small: SmallDataset, tmp_
 
 
 def test_importing_the_package_imports_neither_jax_nor_httpx() -> None:
-    code = "import sys, producers.datasets; print({'jax', 'httpx', 'PIL'} & set(sys.modules))"
+    code = (
+        "import sys, producers.datasets.registry; print({'jax', 'httpx', 'PIL'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

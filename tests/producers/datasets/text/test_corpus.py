@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,14 +64,6 @@ def test_lines_span_what_is_read_at_once(
     assert len(whole.starts) == sum(size > 0 for size in sizes)
 
 
-def test_long_sentences_are_cut(tmp_path: Path) -> None:
-    path = tmp_path / "long"
-    path.write_text("a" * 5_000 + "\n" + "b" * 3_000 + "\nc\n")
-    corpus = lines_of(path)
-    assert corpus.sentences(np.arange(3), 4_000) == ["a" * 4_000, "b" * 3_000, "c"]
-    assert corpus.sentences(np.arange(3), 10) == ["a" * 10, "b" * 10, "c"]
-
-
 def test_skipped_lines_are_counted_and_the_index_is_kept(
     file: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,6 +106,14 @@ def test_damaged_index_is_made_anew(file: Path, name: str, content: bytes) -> No
     assert read_all(lines_of(file)) == ["one", "two é", "three"]
 
 
+def test_long_sentences_are_cut(tmp_path: Path) -> None:
+    path = tmp_path / "long"
+    path.write_text("a" * 5_000 + "\n" + "b" * 3_000 + "\nc\n")
+    corpus = lines_of(path)
+    assert corpus.sentences(np.arange(3), 4_000) == ["a" * 4_000, "b" * 3_000, "c"]
+    assert corpus.sentences(np.arange(3), 10) == ["a" * 10, "b" * 10, "c"]
+
+
 def test_index_without_its_blocks_is_made_anew(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.wet.gz"
     path.write_bytes(wet([b"one\n"], compressed=True))
@@ -143,30 +141,6 @@ def test_sentences_of_several_archives_come_in_any_order(tmp_path: Path) -> None
     assert read_all(corpus) == expected
     numbers = np.random.default_rng(0).integers(0, 1_050, 2_000)
     assert corpus.sentences(numbers, 100) == [expected[number] for number in numbers]
-
-
-def test_processes_index_at_once(tmp_path: Path) -> None:
-    paths = [tmp_path / str(number) for number in range(30)]
-    for number, path in enumerate(paths):
-        path.write_text(f"{number}\n" * 100)
-    code = (
-        "import sys; from pathlib import Path;"
-        "from producers.datasets.text.corpus import index_files;"
-        "from producers.datasets.text.lines import lines_of_text;"
-        "found = index_files([Path(name) for name in sys.argv[1:]], lines_of_text, 'small');"
-        "print(*[(i.facts, i.folder) for i in found])"
-    )
-    command = [sys.executable, "-c", code, *map(str, paths)]
-    processes = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        for _ in range(2)
-    ]
-    first, second = (process.communicate(timeout=60)[0] for process in processes)
-    assert [process.returncode for process in processes] == [0, 0]
-    assert first == second != ""
-    kept = list(default_cache().glob("text/indexes/*"))
-    assert len(kept) == 30
-    assert all(folder.name.isalnum() for folder in kept)
 
 
 PIECES = st.sampled_from(

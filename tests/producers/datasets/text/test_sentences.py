@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError
-from producers.datasets import Split, load_dataset
 from producers.datasets.forms import TextForm
+from producers.datasets.registry import load_dataset
+from producers.datasets.split import Split
 from producers.datasets.text.sentences import draw_numbers, sentence_numbers
 from tests.support.texts import cached_vocabularies, numbered, texts, wet
 

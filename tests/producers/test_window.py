@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.core.errors import UsageError
 from producers.lockstep import LockstepRule, Optimum, Windows, refuse_lockstep, together
-from producers.search import Choice, Range
+from producers.search import Range
 from producers.training.optimizers import OPTIMIZERS
 from producers.workloads.registry import WORKLOADS
 
@@ -116,16 +116,6 @@ def test_momenta_widen_towards_one() -> None:
     assert MOMENTUM.widened(searched, {"learning_rate": 0.05, "momentum": 0.9}) is None
 
 
-def test_other_metaparameters_keep_their_ranges() -> None:
-    epsilon, smoothing = Range(1e-10, 1e-3, "LOG_SCALE"), Choice((0.0, 0.1))
-    space: SearchSpace = {"learning_rate": RATES, "epsilon": epsilon, "label_smoothing": smoothing}
-    found = Windows(space, effective=False).around(
-        optimum(64, learning_rate=0.1, epsilon=1e-8, label_smoothing=0.0), 64
-    )
-    assert found["epsilon"] == epsilon
-    assert found["label_smoothing"] == smoothing
-
-
 # Muon's step takes long to compile.
 @pytest.mark.parametrize(
     "name",
@@ -180,23 +170,6 @@ def test_points_of_a_window_lie_in_the_space_and_its_bounds(
         assert limits.minimum <= found[name] <= limits.maximum
         low, high = ends(bounds[name])
         assert low * (1 - 1e-9) <= found[name] <= high * (1 + 1e-9)
-
-
-@given(st.floats(1e-4, 10.0), st.integers(0, 16))
-def test_widening_ends(rate: float, to: int) -> None:
-    """The windows around an optimum at any value reach it, or the border, in a few rounds."""
-    window = SGD.around(optimum(256, learning_rate=0.05), 2**to)
-    best = min(max(rate, ends(window["learning_rate"])[0]), ends(window["learning_rate"])[1])
-    rounds = 0
-    while (more := SGD.widened(window, {"learning_rate": best})) is not None:
-        window = together(window, more)
-        low, high = ends(window["learning_rate"])
-        best = min(max(rate, low), high)
-        rounds += 1
-        assume(rounds < 20)
-    low, high = ends(window["learning_rate"])
-    assert low <= best <= high
-    assert best == rate
 
 
 FC = WORKLOADS["mnist/fc_64_64_64/sgd"]
