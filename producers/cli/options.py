@@ -137,7 +137,7 @@ def words_of(values: Values) -> list[str]:
 
 
 def chosen_workloads(values: Values) -> "list[Workload]":
-    """Return the workloads that the words name: without any those of the user's own file, or all."""
+    """Return the workloads that the words name; without any those of an own file, or all."""
     from producers.workloads.own import load_own
     from producers.workloads.registry import find_workloads
 

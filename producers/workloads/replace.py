@@ -44,7 +44,7 @@ class Replacement:
 
 
 def parse_replacement(text: str, base: Path = Path()) -> Replacement:
-    """Return the replacement that `SOURCE=NAME:FOLDER` stands for; relative to the folder `base`."""
+    """Return what `SOURCE=NAME:FOLDER` stands for; the folder is relative to `base`."""
     source, equals, rest = text.partition("=")
     name, colon, folder = rest.partition(":")
     if not (equals and colon and folder):

@@ -125,7 +125,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
 def vocabulary_for(
     request: Request, inputs: Sequence[str], sample: Callable[[], Sequence[str]]
 ) -> Vocabulary:
-    """Return the vocabulary of a request: loaded from its file, or trained; see `train_vocabulary`."""
+    """Return the vocabulary of a request: loaded from its file, or trained."""
     size = request.text_form().vocabulary
     if request.vocabulary is not None:
         vocabulary = load_vocabulary(request.vocabulary)
