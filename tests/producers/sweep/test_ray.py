@@ -52,6 +52,7 @@ WORDS = (
 
 
 PATIENCE = 120.0
+_UNTIL_CLOSED = '{ "$@"; kill -9 0; } & read _; kill -9 0'
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,9 @@ def cluster(**environment: str) -> Iterator[Cluster]:
     log = Path(folder) / "start.log"
     with log.open("wb") as output:
         head = subprocess.Popen(
-            # Killed with the process of the tests, and Ray's own reaper then ends the others.
-            ["setpriv", "--pdeathsig", "KILL", Path(sys.executable).with_name("ray"), *words],
+            # All end when the pipe is closed, which the end of the tests does however they end.
+            ["sh", "-c", _UNTIL_CLOSED, "sh", str(Path(sys.executable).with_name("ray")), *words],
+            stdin=subprocess.PIPE,
             env={**os.environ, "RAY_AUTH_MODE": "disabled", **environment},
             stdout=output,
             stderr=subprocess.STDOUT,
