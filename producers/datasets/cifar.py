@@ -139,19 +139,15 @@ def parse_binary(content: bytes, path: Path) -> Split:
 def parse_python(content: bytes, path: Path) -> Split:
     """Return the examples in a Python batch, as `parse_binary`; nothing of it is run."""
     batch = _unpickle(content, path)
-    if not isinstance(batch, dict):
-        raise _no_batch(path, f"it holds a {type(batch).__name__}, not a dictionary")
-    entries = {_text(key): value for key, value in batch.items()}
+    entries = {_text(key): batch[key] for key in batch} if isinstance(batch, dict) else {}
     data, labels = entries.get("data"), entries.get("labels")
     shape = getattr(data, "shape", ())
     if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or shape[1:] != (_PIXELS,):
         raise _no_batch(path, f"`data` is not an array of bytes of {_PIXELS:,} columns")
-    if not isinstance(labels, list) or not all(type(label) is int for label in labels):
-        raise _no_batch(path, "`labels` is not a list of whole numbers")
-    if len(labels) != len(data) or not labels:
-        raise _no_batch(path, f"it has {len(data):,} images and {len(labels):,} labels")
-    if not 0 <= min(labels) <= max(labels) <= 255:
-        raise _no_batch(path, f"its labels go from {min(labels)} to {max(labels)}")
+    labels = labels if isinstance(labels, list) else []
+    are_bytes = all(type(label) is int and 0 <= label <= 255 for label in labels)
+    if not (are_bytes and len(labels) == len(data) > 0):
+        raise _no_batch(path, f"`labels` is not a list of {len(data):,} whole numbers up to 255")
     return Split(inputs=_images(data), targets=np.array(labels, np.uint8))
 
 

@@ -283,20 +283,9 @@ def _check(path: Path, rows: pl.LazyFrame, label: pl.Expr, *, others: bool) -> N
     verified = pl.col("Confidence").is_in([0.0, 1.0])
     identified = pl.col("ImageID").str.contains(f"^[0-9a-f]{{{_DIGITS}}}$")
     wrong = rows.filter(~(known & verified & identified)).head(1)
-    for image, name, confidence, is_known, is_verified in (
-        wrong.with_columns(known=known, verified=verified).collect(engine="streaming").rows()
-    ):
-        if not is_known:
-            raise DbtoolError(
-                f"{path} holds the class {name!r}, which is not in the list of classes; take both"
-                " files from the same release"
-            )
-        if not is_verified:
-            raise DbtoolError(
-                f"{path} gives image {image} the confidence {confidence:g}, which is neither 0 nor"
-                " 1; take the human-verified labels, not the machine-generated ones"
-            )
+    for image, name, confidence in wrong.collect(engine="streaming").rows():
         raise DbtoolError(
-            f"{path} holds the ImageID {image!r}, which is not sixteen hexadecimal digits; replace"
-            " it by the official file"
+            f"{path} gives image {image!r} and class {name!r} the confidence {confidence:g}: an"
+            " ImageID has sixteen hexadecimal digits, the class is in the list of classes, and the"
+            " confidence is 0 or 1; take the human-verified labels and the list of one release"
         )

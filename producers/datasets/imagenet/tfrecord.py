@@ -186,18 +186,12 @@ def index_records(path: Path) -> npt.NDArray[np.int64]:
         size = os.fstat(file.fileno()).st_size
         position = 0
         while position < size:
-            header = os.pread(file.fileno(), _HEADER.size, position)
-            if len(header) < _HEADER.size:
-                raise _truncated(path, position)
+            header = os.pread(file.fileno(), _HEADER.size, position).ljust(_HEADER.size, b"\0")
             length, crc = _HEADER.unpack(header)
-            if masked_crc(header[:_LENGTH_BYTES]) != crc:
-                raise DbtoolError(
-                    f"{path} is not a TFRecord file or is damaged: the CRC of the length at byte"
-                    f" {position:,} is wrong; replace the file"
-                )
             start = position + _HEADER.size
-            if start + length + _FOOTER.size > size:
-                raise _truncated(path, position)
+            is_right = masked_crc(header[:_LENGTH_BYTES]) == crc
+            if not is_right or start + length + _FOOTER.size > size:
+                raise _damaged(path, position)
             records.append((start, length))
             position = start + length + _FOOTER.size
     return np.array(records, np.int64).reshape(-1, 2)
@@ -207,21 +201,16 @@ def read_record(path: Path, offset: int, length: int) -> bytes:
     """Return the data of a record at an offset, verified."""
     with reading(path), open_file(path) as file:
         content = os.pread(file.fileno(), length + _FOOTER.size, offset)
-    position = offset - _HEADER.size
-    if len(content) != length + _FOOTER.size:
-        raise _truncated(path, position)
-    data = content[:length]
-    if masked_crc(data) != _FOOTER.unpack_from(content, length)[0]:
-        raise DbtoolError(
-            f"{path} is damaged: the CRC of its record at byte {position:,} is wrong; replace the"
-            " file"
-        )
+    data, footer = content[:length], content[length:]
+    if len(footer) < _FOOTER.size or masked_crc(data) != _FOOTER.unpack(footer)[0]:
+        raise _damaged(path, offset - _HEADER.size)
     return data
 
 
-def _truncated(path: Path, position: int) -> DbtoolError:
+def _damaged(path: Path, position: int) -> DbtoolError:
     return DbtoolError(
-        f"{path} is truncated: its record at byte {position:,} is not whole; replace the file"
+        f"{path} is not a TFRecord file, or is truncated or damaged: its record at byte"
+        f" {position:,} is not whole or has a wrong CRC; replace the file"
     )
 
 

@@ -7,7 +7,6 @@ order.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,43 +25,27 @@ if TYPE_CHECKING:
     from producers.datasets.mnist.locate import DataSource, VerifiedFile
     from producers.datasets.split import Dataset, Request
 
-_UNSIGNED_BYTE = 0x08
-_OTHER_TYPES = {0x09: "int8", 0x0B: "int16", 0x0C: "int32", 0x0D: "float32", 0x0E: "float64"}
+_MAGIC = b"\0\0\x08"  # of unsigned bytes; the number of dimensions follows
 _MAGIC_BYTES = _SIZE_BYTES = 4
 
 
 def parse_idx(content: bytes, path: Path) -> npt.NDArray[np.uint8]:
     """Return the array in the uncompressed content of an IDX file, whose memory it shares."""
-    shape, start = _parse_header(content, path)
-    expected, found = math.prod(shape), len(content) - start
-    if found < expected:
-        raise DbtoolError(
-            f"{path} is truncated: {expected:,} bytes of values stated, {found:,} found"
-        )
-    if found > expected:
-        raise DbtoolError(f"{path} has {found - expected:,} trailing bytes after its values")
-    try:
-        return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
-    except ValueError as error:
-        raise DbtoolError(f"{path} states a shape that no array can have: {error}") from error
-
-
-def _parse_header(content: bytes, path: Path) -> tuple[tuple[int, ...], int]:
-    if len(content) < _MAGIC_BYTES:
-        raise DbtoolError(f"{path} is truncated: {len(content)} bytes hold no IDX header")
-    zeros, data_type, dimensions = content[:2], content[2], content[3]
-    if zeros != b"\0\0" or dimensions == 0:
-        raise DbtoolError(f"{path} is not an IDX file: its magic number is 0x{content[:4].hex()}")
-    if data_type != _UNSIGNED_BYTE:
-        name = _OTHER_TYPES.get(data_type, "unknown")
-        raise DbtoolError(
-            f"{path} holds values of data type 0x{data_type:02x} ({name}), not uint8 (0x08)"
-        )
+    dimensions = content[3] if len(content) >= _MAGIC_BYTES else 0
     start = _MAGIC_BYTES + _SIZE_BYTES * dimensions
-    if len(content) < start:
-        raise DbtoolError(f"{path} is truncated: its header of {start} bytes is not whole")
-    sizes = np.frombuffer(content, dtype=">u4", count=dimensions, offset=_MAGIC_BYTES)
-    return tuple(sizes.tolist()), start
+    if not content.startswith(_MAGIC) or not dimensions or len(content) < start:
+        raise DbtoolError(
+            f"{path} is not an IDX file of unsigned bytes: it begins with 0x{content[:4].hex()};"
+            " replace it by the official file"
+        )
+    shape = np.frombuffer(content, ">u4", dimensions, _MAGIC_BYTES).tolist()
+    try:
+        return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+    except ValueError as error:
+        raise DbtoolError(
+            f"{path} is damaged: it states the shape {tuple(shape)} and holds"
+            f" {len(content) - start:,} bytes of values; replace it by the official file"
+        ) from error
 
 
 def load_idx(request: Request) -> Dataset:
@@ -114,13 +97,9 @@ def _replacement(source: DataSource, request: Request) -> dict[str, VerifiedFile
 def _examples(images_file: VerifiedFile, labels_file: VerifiedFile) -> Split:
     images = parse_idx(images_file.content, images_file.path)
     labels = parse_idx(labels_file.content, labels_file.path)
-    if images.ndim != 3:
-        raise DbtoolError(f"{images_file.path} holds {images.ndim} dimensions, not images in 3")
-    if labels.ndim != 1:
-        raise DbtoolError(f"{labels_file.path} holds {labels.ndim} dimensions, not labels in 1")
-    if len(images) != len(labels):
+    if images.ndim != 3 or labels.shape != images.shape[:1]:
         raise DbtoolError(
-            f"{images_file.path} holds {len(images):,} images and {labels_file.path}"
-            f" {len(labels):,} labels; take both files from the same data set"
+            f"{images_file.path} holds an array {images.shape} and {labels_file.path} one"
+            f" {labels.shape}, not images and a label each; take both files from the same data set"
         )
     return Split(inputs=images, targets=labels)

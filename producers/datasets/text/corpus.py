@@ -246,6 +246,6 @@ def _read_compressed(
     blocks = _mapped(file.folder / _BLOCKS)
     for block, part in _runs(np.searchsorted(blocks[:, 0], numbers, side="right") - 1):
         _, offset, size = blocks[block].tolist()
-        content = inflate(os.pread(descriptor, size, offset), file.path)
+        content = inflate(os.pread(descriptor, size, offset), file.path, offset)
         texts += [first_line(content[start : start + limit], limit) for start in starts[part]]
     return texts

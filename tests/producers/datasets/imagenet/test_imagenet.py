@@ -199,7 +199,7 @@ def test_shards_must_be_whole_sets(tmp_path: Path) -> None:
         load(tmp_path)
     (tmp_path / "train-00000-of-00002").unlink()
     paths[0].write_bytes(paths[0].read_bytes()[:-1])
-    with pytest.raises(DbtoolError, match="train-00000-of-00004 is truncated"):
+    with pytest.raises(DbtoolError, match="train-00000-of-00004 is not a TFRecord file, or"):
         load(tmp_path)
 
 

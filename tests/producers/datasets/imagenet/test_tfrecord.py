@@ -49,13 +49,16 @@ def test_every_flipped_bit_is_found(file: Path, parts: list[bytes], data: st.Dat
     offset = data.draw(st.integers(0, len(content) - 1))
     content[offset] ^= 1 << data.draw(st.integers(0, 7))
     file.write_bytes(content)
-    with pytest.raises(DbtoolError, match=f"^{file} is (not .* or is )?damaged: the CRC"):
+    with pytest.raises(DbtoolError, match=f"^{file} is not .* or damaged: its record at byte"):
         read_all(file)
 
 
 def test_other_files_are_refused(file: Path, tmp_path: Path) -> None:
     file.write_bytes(b"<html>not here</html>")
-    with pytest.raises(DbtoolError, match=r"is not a TFRecord file or .* byte 0 is wrong"):
+    with pytest.raises(
+        DbtoolError,
+        match=r"is not a TFRecord file, .*: its record at byte 0",
+    ):
         index_records(file)
     with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
         index_records(tmp_path / "absent")
@@ -65,7 +68,7 @@ def test_other_files_are_refused(file: Path, tmp_path: Path) -> None:
     with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
         read_record(tmp_path / "absent", 12, 1)
     file.write_bytes(record(b"shrunk since")[:-1])
-    with pytest.raises(DbtoolError, match="is truncated: its record at byte 0 is not whole"):
+    with pytest.raises(DbtoolError, match="record at byte 0 is not whole or has a wrong CRC"):
         read_record(file, 12, 12)
 
 
