@@ -17,7 +17,7 @@ from producers.plan import planned_studies
 from producers.workloads.definition import BATCH_SIZE_STUDY
 from producers.workloads.presets import PRESETS
 from producers.workloads.registry import WORKLOADS
-from tests.support.sweeps import BATCH_SIZE, STEPS, TRAINED, planned, small_study
+from tests.support.sweeps import STEPS, planned, small_study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,27 +96,6 @@ def test_blocks_hold_every_trial_once(
     steps: int, trial_ids: Sequence[int], block: int, blocks: list[tuple[int, ...]]
 ) -> None:
     assert replace(small_study(), train_steps=steps).blocks(trial_ids, block) == blocks
-
-
-def test_studies_are_recorded_as_json() -> None:
-    recorded = msgspec.to_builtins(small_study().study())
-    assert msgspec.json.decode(msgspec.json.encode(recorded)) == recorded
-    assert recorded.pop("workload")["workload"] == TRAINED
-    assert recorded == {
-        "batch_size": BATCH_SIZE,
-        "train_steps": STEPS,
-        "early_stopping": False,
-        "search_space": {
-            "learning_rate": {
-                "type": "DOUBLE",
-                "min_value": 1e-4,
-                "max_value": 1.0,
-                "scale": "LOG_SCALE",
-            }
-        },
-        "seed": small_study().seed,
-        "search": None,
-    }
 
 
 def test_decay_steps_are_shares_of_the_trials_own_steps() -> None:

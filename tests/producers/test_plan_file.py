@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from dbtool.core.errors import UsageError
 from producers.configuration import Plan, Sweep
 from producers.lockstep import LockstepRule
-from producers.workloads.registry import WORKLOADS
 from tests.support.sweeps import studies_of
 
 if TYPE_CHECKING:
@@ -69,53 +68,6 @@ def test_a_plan_says_how_studies_are_searched(write: Write) -> None:
     searches = [each.study().search or {} for each in studies]
     # As on the command line, where it is a number with a fraction.
     assert {json.dumps(search["dropping"]) for search in searches} == {"4.0"}
-
-
-def test_known_plan(write: Write) -> None:
-    path = write(
-        """
-        release = "measured"  # and a remark
-        seed = 7
-
-        [[sweep]]
-        workloads = ["mnist/fc_64_64_64/sgd", "mnist/simple_cnn_base/*momentum"]
-        batch_sizes = [64, 1]
-        trials = 112
-        feasible = 100
-
-        [[sweep]]
-        workloads = ["mnist/fc_1024/sgd"]
-        batch_sizes = [1_024]
-        trials = 36
-        budget = 0.5
-
-        [[sweep]]
-        workloads = ["mnist/fc_128_128_128/sgd"]
-        steps = 1000
-        """
-    )
-    studies = studies_of(path)
-    assert [
-        (each.name, each.least_trials, each.feasible_trials, each.train_steps)
-        for each in studies[:7]
-    ] == [
-        # fewest + examples / B steps: 1,200 and 250,000 of the narrow network, 500 and 300,000 of
-        # the convolutional ones, half of 1,000 and 150,000 of the wide one.
-        ("mnist/fc_64_64_64/sgd at batch size 64", 112, 100, 5_107),
-        ("mnist/fc_64_64_64/sgd at batch size 1", 112, 100, 251_200),
-        ("mnist/simple_cnn_base/momentum at batch size 64", 112, 100, 5_188),
-        ("mnist/simple_cnn_base/momentum at batch size 1", 112, 100, 300_500),
-        ("mnist/simple_cnn_base/nesterov_momentum at batch size 64", 112, 100, 5_188),
-        ("mnist/simple_cnn_base/nesterov_momentum at batch size 1", 112, 100, 300_500),
-        ("mnist/fc_1024/sgd at batch size 1024", 36, 0, 574),
-    ]
-    last = studies[7:]
-    assert tuple(each.batch_size for each in last) == WORKLOADS[last[0].workload.name].batch_sizes
-    assert {(each.least_trials, each.feasible_trials, each.train_steps) for each in last} == {
-        (100, 0, 1_000)
-    }
-    assert {each.release for each in studies} == {"measured"}
-    assert not any(each.shared_batches or each.replacement for each in studies)
 
 
 def test_dtype_is_that_of_every_workload(write: Write) -> None:

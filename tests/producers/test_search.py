@@ -1,13 +1,24 @@
-"""Search: ranges on their scales, and points that do not depend on how many are asked for."""
+"""Searches: ranges, points that do not depend on how many are wanted, lockstep and its windows."""
 
 from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbtool.core.errors import UsageError
+from producers.lockstep import LockstepRule, Optimum, Windows, refuse_lockstep, together
 from producers.search import Choice, Range, Sobol, points, search_space_json
+from producers.training.optimizers import OPTIMIZERS
+from producers.workloads.registry import WORKLOADS
+
+if TYPE_CHECKING:
+    from producers.search import SearchSpace
 
 POSITIONS = st.floats(0, 1, exclude_max=True)
 
@@ -101,3 +112,197 @@ def test_search_space_as_the_archive_writes_it() -> None:
 def test_ranges_that_make_no_sense_are_refused(arguments: tuple) -> None:  # type: ignore[type-arg]
     with pytest.raises(ValueError, match=r"range|'log' is not one of"):
         Range(*arguments)
+
+
+RATES = Range(1e-4, 10.0, "LOG_SCALE")
+MOMENTA = Range(0.9, 0.9999, "REVERSE_LOG_SCALE")
+SGD = Windows({"learning_rate": RATES}, effective=False)
+MOMENTUM = Windows({"learning_rate": RATES, "momentum": MOMENTA}, effective=True)
+
+
+def optimum(batch_size: int, **metaparameters: float) -> Optimum:
+    return Optimum(batch_size, 7, metaparameters)
+
+
+def ends(space: object) -> tuple[float, float]:
+    assert isinstance(space, Range)
+    return space.minimum, space.maximum
+
+
+@pytest.mark.parametrize(
+    ("at", "rate", "to", "expected"),
+    [
+        (64, 0.1, 64, (0.1 * 10**-0.75, 0.1 * 10**0.75)),
+        # It moves with the square root of the batch size.
+        (64, 0.1, 256, (0.2 * 10**-0.75, 0.2 * 10**0.75)),
+        (64, 0.1, 16, (0.05 * 10**-0.75, 0.05 * 10**0.75)),
+        # It ends where the search space does; beyond that there is half a window at its end.
+        (1, 9.0, 4, (10 * 10**-0.75, 10.0)),
+        (1, 9.0, 10_000, (10 * 10**-0.75, 10.0)),
+    ],
+)
+def test_a_window_of_the_learning_rate_is_a_decade_and_a_half(
+    at: int, rate: float, to: int, expected: tuple[float, float]
+) -> None:
+    found = SGD.around(optimum(at, learning_rate=rate), to)
+    assert ends(found["learning_rate"]) == pytest.approx(expected)
+
+
+def test_with_momentum_the_window_is_of_the_effective_learning_rate() -> None:
+    # 0.02 / (1 - 0.98) = 1; one minus the momentum is 0.02.
+    found = MOMENTUM.around(optimum(64, learning_rate=0.02, momentum=0.98), 64)
+    assert set(found) == {"effective_learning_rate", "momentum"}
+    assert ends(found["effective_learning_rate"]) == pytest.approx((10**-0.75, 10**0.75))
+    low, high = ends(found["momentum"])
+    assert (1 - high, 1 - low) == pytest.approx((0.02 * 10**-0.5, 0.02 * 10**0.5))
+
+
+def test_points_become_learning_rates_of_their_momentum() -> None:
+    point = {"effective_learning_rate": 1.0, "momentum": 0.98}
+    assert MOMENTUM.metaparameters(point) == pytest.approx(
+        {"learning_rate": 0.02, "momentum": 0.98}
+    )
+    # Not beyond the learning rates of the space.
+    point = {"effective_learning_rate": 1e6, "momentum": 0.9}
+    assert MOMENTUM.metaparameters(point)["learning_rate"] == 10.0
+
+
+def test_an_optimum_in_the_outer_tenth_widens_its_side() -> None:
+    searched: SearchSpace = {"learning_rate": Range(0.01, 0.01 * 10**1.5, "LOG_SCALE")}
+    assert SGD.widened(searched, {"learning_rate": 0.05}) is None
+    lower = SGD.widened(searched, {"learning_rate": 0.01 * 10**0.1})
+    assert lower is not None
+    assert ends(lower["learning_rate"]) == pytest.approx((0.01 * 10**-0.75, 0.01))
+    upper = SGD.widened(searched, {"learning_rate": 0.01 * 10**1.4})
+    assert upper is not None
+    assert ends(upper["learning_rate"]) == pytest.approx((0.01 * 10**1.5, 0.01 * 10**2.25))
+    both = together(searched, upper)
+    assert ends(both["learning_rate"]) == pytest.approx((0.01, 0.01 * 10**2.25))
+
+
+def test_an_optimum_at_the_border_of_the_space_widens_nothing() -> None:
+    searched: SearchSpace = {"learning_rate": Range(0.5, 10.0, "LOG_SCALE")}
+    assert SGD.widened(searched, {"learning_rate": 9.9}) is None
+    assert SGD.widened(searched, {"learning_rate": 0.51}) is not None
+
+
+def test_momenta_widen_towards_one() -> None:
+    searched: SearchSpace = {
+        "effective_learning_rate": Range(0.1, 0.1 * 10**1.5, "LOG_SCALE"),
+        "momentum": Range(0.9, 0.99, "REVERSE_LOG_SCALE"),
+    }
+    # An effective rate of 0.5, in the middle; the momentum at 0.989, near the upper end.
+    more = MOMENTUM.widened(searched, {"learning_rate": 0.5 * 0.011, "momentum": 0.989})
+    assert more is not None
+    low, high = ends(more["momentum"])
+    assert (1 - low, 1 - high) == pytest.approx((0.01, 0.01 * 10**-0.5))
+    assert more["effective_learning_rate"] == searched["effective_learning_rate"]
+    # At 0.9 the space ends.
+    assert MOMENTUM.widened(searched, {"learning_rate": 0.05, "momentum": 0.9}) is None
+
+
+# Muon's step takes long to compile.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "muon" else name
+        for name in sorted(OPTIMIZERS)
+    ],
+)
+def test_windows_of_every_optimizer(name: str) -> None:
+    """A steady gradient moves the weights by learning_rate / (1 - momentum) where that is said."""
+    import jax.numpy as jnp
+
+    definition = OPTIMIZERS[name]
+    windows = Windows(dict(definition.search_space), definition.sums_up)
+    middle = {each: range_.at(0.5) for each, range_ in definition.search_space}
+    window = windows.around(Optimum(64, 0, middle), 64)
+    point = {each: range_.at(0.25) for each, range_ in window.items()}
+    assert set(windows.metaparameters(point)) == set(middle)
+    if "momentum" not in middle:
+        assert not definition.sums_up
+        return
+    # A matrix of rank one, whose direction muon keeps as it is whatever its size.
+    middle |= {"momentum": 0.9, "weight_decay": 0.0, "rho": 0.9, "epsilon": 1e-8}
+    weights = {"kernel": jnp.ones((4, 4))}
+    rule = definition.direction({each: jnp.float32(value) for each, value in middle.items()})
+    state, moves = rule.init(weights), []
+    for _ in range(200):
+        direction, state = rule.update({"kernel": jnp.ones((4, 4))}, state, weights)
+        moves.append(float(direction["kernel"][0, 0]))
+    if name != "rmsprop":  # its first direction is not scaled yet
+        assert (moves[-1] / moves[0] > 5) is definition.sums_up
+
+
+@given(
+    st.floats(1e-4, 10.0),
+    st.floats(0.9, 0.9999),
+    st.integers(0, 16),
+    st.integers(0, 16),
+    st.lists(st.floats(0, 1, exclude_max=True), min_size=2, max_size=2),
+)
+def test_points_of_a_window_lie_in_the_space_and_its_bounds(
+    rate: float, momentum: float, at: int, to: int, positions: list[float]
+) -> None:
+    window = MOMENTUM.around(optimum(2**at, learning_rate=rate, momentum=momentum), 2**to)
+    point = {
+        name: range_.at(position)
+        for (name, range_), position in zip(window.items(), positions, strict=True)
+    }
+    found = MOMENTUM.metaparameters(point)
+    bounds = MOMENTUM.bounds(window)
+    for name, limits in (("learning_rate", RATES), ("momentum", MOMENTA)):
+        assert limits.minimum <= found[name] <= limits.maximum
+        low, high = ends(bounds[name])
+        assert low * (1 - 1e-9) <= found[name] <= high * (1 + 1e-9)
+
+
+FC = WORKLOADS["mnist/fc_64_64_64/sgd"]
+
+
+@pytest.mark.parametrize(
+    ("window", "batch_sizes", "chain"),
+    [
+        # Outwards from the one that is searched widely, the smaller ones first.
+        (True, [1, 16, 64, 256, 1024], [(64, None), (16, 64), (1, 16), (256, 64), (1024, 256)]),
+        # On the scale of doublings 16 is closer to 64 than 512 is.
+        (True, [512, 16], [(16, None), (512, 16)]),
+        (True, [8], [(8, None)]),
+        (False, [4, 1, 16], [(4, None), (1, None), (16, None)]),
+    ],
+)
+def test_each_study_starts_from_its_neighbour(
+    window: bool, batch_sizes: list[int], chain: list[tuple[int, int | None]]
+) -> None:
+    rule = LockstepRule(window=window, wide_at=64)
+    assert list(rule.neighbours(batch_sizes).items()) == chain
+
+
+@given(st.integers(1, 6_000), st.sampled_from([1, 8, 64, 1_024, 16_384]))
+def test_evaluations(train_steps: int, batch_size: int) -> None:
+    steps, everyone = LockstepRule().evaluations(FC, train_steps, batch_size)
+    ordered = list(steps)
+    assert ordered == sorted(ordered)
+    assert (ordered[0], ordered[-1]) == (0, train_steps)
+    assert {0, train_steps} <= everyone <= set(steps)
+    # Every split is evaluated of all trials alone, and at the end.
+    assert {step for step, every_split in steps.items() if every_split} <= everyone
+    assert steps[train_steps]
+    for before, after in itertools.pairwise(ordered):
+        # 2,000 examples, or a factor of 2 ** (1 / 8), rounded to steps.
+        assert (after - before - 1) * batch_size < 2_000 or after <= before * 2 ** (1 / 8) + 1
+    for before, after in itertools.pairwise(sorted(everyone)):
+        # 4,000 examples, or a factor of 2 ** (1 / 4), on the finer grid.
+        assert (after - before - 2) * batch_size < 6_000 or after <= before * 2 ** (3 / 8) + 3
+
+
+def test_a_protocol_that_evaluates_every_so_many_steps_is_kept() -> None:
+    sparse = WORKLOADS["sparsity_0/mnist/simple_cnn/sgd"]
+    steps, everyone = LockstepRule().evaluations(sparse, 450, 32)
+    assert list(steps) == [0, 100, 200, 300, 400, 450]
+    assert everyone == set(steps)
+
+
+def test_without_a_goal_lockstep_is_refused() -> None:
+    with pytest.raises(UsageError, match="has no goal"):
+        refuse_lockstep(replace(FC, goal=None))

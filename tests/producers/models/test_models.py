@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from dbtool.core.errors import UsageError
 from producers.datasets.forms import GREY_28, ImageForm, TextForm
 from producers.models.registry import model_definition
+from producers.models.residual import GhostBatchNorm
 from producers.training.step import trainer
 from tests.support.parameter_counts import parameter_count
 
 if TYPE_CHECKING:
+    from jax.typing import DTypeLike
+
     from producers.datasets.forms import Form
 
 COLOUR_32 = ImageForm(height=32, width=32, channels=3, classes=10)
@@ -72,3 +76,82 @@ def test_examples_that_do_not_fit(model: str, form: Form, message: str) -> None:
 def test_unknown_models_are_named_with_the_closest() -> None:
     with pytest.raises(UsageError, match="closest: resnet_50"):
         model_definition("resnet_51")
+
+
+EPSILON = 1e-5
+
+
+def _images(*shape: int) -> np.ndarray:
+    """Channels of different means and deviations."""
+    channels = np.arange(1, shape[-1] + 1)
+    return np.random.default_rng(0).normal(channels, channels / 2, shape).astype(np.float32)
+
+
+def _layer(channels: int = 3, dtype: DTypeLike = jnp.float32, **sizes: Any) -> GhostBatchNorm:
+    layer = GhostBatchNorm(channels, dtype=dtype, **sizes)
+    layer.scale[...] = jnp.linspace(0.5, 2.0, channels)
+    layer.bias[...] = jnp.linspace(-1.0, 1.0, channels)
+    return layer
+
+
+def _statistics(images: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of consecutive groups of examples, float64 [groups, channels]."""
+    groups = [images[first : first + size] for first in range(0, len(images), size)]
+    means = np.array([group.mean((0, 1, 2), dtype=np.float64) for group in groups])
+    variances = np.array([group.var((0, 1, 2), dtype=np.float64) for group in groups])
+    return means, variances
+
+
+def _expected(images: np.ndarray, mean: Any, variance: Any) -> np.ndarray:
+    normalised = (images - mean) / np.sqrt(variance + EPSILON)
+    result: np.ndarray = np.linspace(0.5, 2.0, 3) * normalised + np.linspace(-1.0, 1.0, 3)
+    return result
+
+
+def test_each_ghost_batch_is_normalised_by_its_own_statistics() -> None:
+    images = _images(12, 2, 5, 3)
+    means, variances = _statistics(images, 4)
+    parts = np.split(images, 3)
+    expected = [_expected(*part) for part in zip(parts, means, variances, strict=True)]
+    layer = _layer(ghost_batch=4)
+    found = layer(jnp.asarray(images), train=True)
+    np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(layer.mean[...], 0.1 * means.mean(0), rtol=1e-5)
+
+
+def test_running_averages_and_evaluation_by_them() -> None:
+    layer = _layer(ghost_batch=4, momentum=0.8)
+    mean, variance = np.zeros(3), np.ones(3)
+    for step in range(3):
+        images = _images(8, 3, 3, 3) + step
+        layer(jnp.asarray(images), train=True)
+        means, variances = _statistics(images, 4)
+        mean = 0.8 * mean + 0.2 * (means[0] + means[1]) / 2
+        variance = 0.8 * variance + 0.2 * (variances[0] + variances[1]) / 2
+    np.testing.assert_allclose(layer.mean[...], mean, rtol=1e-5)
+    np.testing.assert_allclose(layer.variance[...], variance, rtol=1e-5)
+
+    images = _images(5, 2, 2, 3)  # evaluation needs no whole ghost batches
+    found = layer(jnp.asarray(images), train=False)
+    np.testing.assert_allclose(found, _expected(images, mean, variance), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(layer.mean[...], mean, rtol=1e-5)
+
+
+def test_a_batch_that_is_not_divided_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"48 examples at a time .* ghost batches of 32"):
+        _layer()(jnp.zeros((48, 1, 1, 3)), train=True)
+
+
+@pytest.mark.slow
+def test_statistics_are_float32_whatever_the_computation() -> None:
+    """Of means above 32, bfloat16 would lose an eighth."""
+    images = jnp.asarray(30 + 8 * _images(32, 4, 4, 3), jnp.bfloat16)
+    layer = _layer(dtype=jnp.bfloat16)
+    found = layer(images, train=True)
+    assert found.dtype == jnp.bfloat16
+    exact = np.asarray(images, np.float32)
+    (mean,), (variance,) = _statistics(exact, 32)
+    np.testing.assert_allclose(layer.mean[...], 0.1 * mean, rtol=1e-5)
+    np.testing.assert_allclose(layer.variance[...], 0.9 + 0.1 * variance, rtol=1e-3)
+    expected = _expected(exact, mean, variance)
+    np.testing.assert_allclose(np.asarray(found, np.float32), expected, rtol=0.02, atol=0.03)

@@ -106,31 +106,6 @@ def test_stopped_sweep_goes_on_with_the_same_rows(
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
 
 
-@pytest.fixture(scope="module")
-def diverging(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out: Path = tmp_path_factory.mktemp("diverging")
-    sweep(small_study(learning_rates=(1e-3, 1e12)), out, made_up_mnist, trials=8, block=8)
-    return out
-
-
-def test_diverged_trials_end_with_the_row_that_shows_it(diverging: Path) -> None:
-    table, found = rows(diverging), statuses(diverging)
-    assert set(found.values()) == {"COMPLETE", "INFEASIBLE"}
-    recorded = {trial["trial_id"]: trial for trial in footer(shards(diverging)[0], "trials")}
-    losses = [name for name in table if name.endswith("cross_entropy_error")]
-    for trial_id, status in found.items():
-        own = {name: values[table["trial_id"] == trial_id] for name, values in table.items()}
-        finite = np.all([np.isfinite(own[name]) for name in losses], axis=0)
-        assert own["step"].tolist() == list(range(recorded[trial_id]["steps"] + 1))
-        if status == "COMPLETE":
-            assert finite.all()
-            assert own["step"][-1] == STEPS
-        else:
-            assert finite[:-1].all()
-            assert not finite[-1]
-            assert own["step"][-1] < STEPS
-
-
 def test_trials_are_added_until_enough_are_feasible(made_up_mnist: Path, tmp_path: Path) -> None:
     study = small_study(steps=4, learning_rates=(1e-3, 1e12))
     sweep(study, tmp_path, made_up_mnist, trials=4, block=8, feasible=6)

@@ -1,8 +1,12 @@
-"""The same curves however many devices share a block, and however its batches are divided."""
+"""The same curves however devices and processes share a block and divide its batches."""
 
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -10,8 +14,10 @@ import numpy as np
 import pytest
 
 from dbtool.core.errors import UsageError
+from producers.devices import join_hosts
 from producers.training.mesh import device_mesh
 from tests.support.blocks import (
+    OTHER_EXAMPLES,
     TOLERANCE,
     TRIALS,
     assert_close,
@@ -21,11 +27,14 @@ from tests.support.blocks import (
     train,
     train_to_states,
 )
+from tests.support.host_process import CASES, DIVERGING, MANY_CALLS, PROCESSES, RESUMED
+from tests.support.sweeps import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from producers.training.block_record import BlockRecord
+    from tests.support.blocks import Rows
 
 # Devices, and how many of them share a trial.
 ONE, EIGHT_FOR_A_TRIAL, TWO_TRIALS_BY_FOUR, TRIAL_EACH = (1, 1), (8, 8), (8, 4), (8, 1)
@@ -105,7 +114,6 @@ def test_optimised_programs_train_a_trial_beside_others_as_alone(problem: str) -
     ("micro_batch", "batch_size", "shape"),
     [
         (None, 16, (1, 16)),
-        (16, 16, (1, 16)),
         (100, 16, (1, 16)),
         (5, 16, (4, 4)),
         (7, 12, (2, 6)),
@@ -121,3 +129,124 @@ def test_micro_batches_are_the_largest_that_divide_the_batch(
 def test_devices_have_to_be_divisible() -> None:
     with pytest.raises(UsageError, match="8 devices cannot be divided into groups of 3"):
         device_mesh(jax.devices(), devices_a_trial=3)
+
+
+PATIENCE = 600.0
+EXAMPLES_OF_A_TRIAL = 12 * 16
+ALL_CASES = [*CASES, RESUMED]
+
+
+def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
+    """What each of the processes found when they trained the cases together."""
+    address = f"127.0.0.1:{free_port()}"
+    environment = os.environ | {
+        "JAX_COORDINATOR_ADDRESS": address,
+        # Not every machine has the addresses of IPv6, which JAX would listen at.
+        "JAX_COORDINATOR_BIND_ADDRESS": address,
+        "JAX_NUM_PROCESSES": str(PROCESSES),
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+    }
+    words = [sys.executable, "-m", "tests.support.host_process", str(folder), *cases]
+    processes = [
+        subprocess.Popen(
+            words,
+            env=environment | {"JAX_PROCESS_ID": str(number)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for number in range(PROCESSES)
+    ]
+    try:
+        for process in processes:
+            output, _ = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0, output
+    finally:
+        for process in processes:
+            process.kill()
+    return [
+        {path.stem: dict(np.load(path)) for path in sorted((folder / str(number)).iterdir())}
+        for number in range(PROCESSES)
+    ]
+
+
+@pytest.fixture(scope="module")
+def by_case(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Rows]]:
+    """What each process found in every case."""
+    return by_process(tmp_path_factory.mktemp("hosts"), ALL_CASES)
+
+
+@pytest.fixture
+def found(case: str, by_case: list[dict[str, Rows]]) -> list[Rows]:
+    """What each process found in a case."""
+    return [of_process[case] for of_process in by_case]
+
+
+def cases(*names: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", names)
+
+
+def measurements(found: Rows) -> Rows:
+    return {name: found[name] for name in found if name not in {"training", "validation"}}
+
+
+@pytest.mark.slow
+@cases(*ALL_CASES)
+def test_processes_agree_with_a_process_alone(found: list[Rows], case: str) -> None:
+    settings = CASES["diverging" if case == RESUMED else case]
+    same: dict[str, Any] = {each: settings.get(each) for each in ("diverging", "evaluations")}
+    alone = train("fc", shared=settings.get("shared", False), **same)
+    for of_process in found:
+        assert_close(measurements(of_process), alone)
+    assert_same(*(measurements(of_process) for of_process in found))
+
+
+@pytest.mark.slow
+def test_what_was_resumed_is_bit_for_bit_what_was_not_stopped(
+    by_case: list[dict[str, Rows]],
+) -> None:
+    assert_same(by_case[0][RESUMED], measurements(by_case[0]["diverging"]))
+
+
+@pytest.mark.slow
+@cases("one trial on all", "micro-batches", "trials apart")
+def test_each_process_reads_its_half(found: list[Rows]) -> None:
+    """Of every trial's batches, or the batches of half the trials."""
+    requested = [of_process["training"] for of_process in found]
+    assert [len(numbers) for numbers in requested] == [4 * EXAMPLES_OF_A_TRIAL // 2] * 2
+    evaluated = [of_process["validation"].tolist() for of_process in found]
+    # Four devices hold 6 examples each, the last one fewer; 4 evaluations.
+    assert [len(numbers) for numbers in evaluated] == [4 * 12, 4 * (OTHER_EXAMPLES - 12)]
+    assert not set(evaluated[0]) & set(evaluated[1])
+
+
+@pytest.mark.slow
+@cases("shared batches")
+def test_processes_with_trials_of_their_own_read_all_shared_batches(found: list[Rows]) -> None:
+    # Each process has devices for whole batches of its trials, which are the same batches.
+    assert [len(of_process["training"]) for of_process in found] == [EXAMPLES_OF_A_TRIAL] * 2
+
+
+@pytest.mark.slow
+@cases("diverging")
+def test_trials_that_end_are_no_longer_read(found: list[Rows]) -> None:
+    requested = sum(len(of_process["training"]) for of_process in found)
+    assert len(DIVERGING) == 3
+    assert requested < 0.9 * 4 * 16 * max(MANY_CALLS)
+
+
+def test_hosts_that_nothing_names_are_refused() -> None:
+    # JAX joins hosts only before it has looked for devices, so in a process of its own.
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "JAX_"}
+    words = [sys.executable, "-c", "from producers.devices import join_hosts; join_hosts()"]
+    process = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode != 0
+    assert "UsageError: cannot tell which hosts train together" in process.stderr
+    assert "set JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES" in process.stderr
+
+
+def test_a_number_of_processes_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_NUM_PROCESSES", "two")
+    with pytest.raises(UsageError, match="JAX_NUM_PROCESSES is 'two'"):
+        join_hosts()
