@@ -24,7 +24,7 @@ def huggingface(trial: Recorder) -> Any:
     """Return a callback for the Trainer of transformers, which records at each log."""
     from transformers import TrainerCallback
 
-    from dbtool.sources.logs.huggingface import is_metric
+    from dbtool.sources.logs.trainers import is_metric
 
     class Callback(TrainerCallback):  # type: ignore[misc]
         def on_log(self, _args: Any, state: Any, _control: Any, logs: Any, **_more: Any) -> None:

@@ -1,21 +1,20 @@
 """The commands that add data: from the published archive, other tools and servers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dbtool.cli.messages import bar, download_bar, tell
 from dbtool.cli.options import Destination, Retries, Timeout
 from dbtool.core.errors import UsageError, counted
-from dbtool.sources.registry import source_names
+from dbtool.sources.logs import LOG_FORMATS
+from dbtool.store.table_files import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from dbtool.sources.base import Source
 
-    SourceName = str
-else:
-    SourceName = Literal[source_names()]
+_SOURCES = ", ".join((*TABLE_FORMATS, *LOG_FORMATS))
 
 
 def fetch(
@@ -87,12 +86,12 @@ def ingest(
     *,
     db: Destination = None,
     from_: Annotated[
-        SourceName | None,
+        str | None,
         typer.Option(
             "--from",
             metavar="NAME",
             help="Take learning curves of another tool from its logs, which are recognized without "
-            f"it, or from tables: {', '.join(source_names())}.",
+            f"it, or from tables: {_SOURCES}, or a name from an installed package.",
         ),
     ] = None,
     map_: Annotated[Path | None, typer.Option("--map")] = None,

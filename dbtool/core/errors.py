@@ -106,6 +106,12 @@ def few_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def joined(names: Iterable[str], word: str = "and") -> str:
+    """Return names as a sentence lists them, such as "csv, jsonl and parquet"."""
+    *others, last = names
+    return f"{', '.join(others)} {word} {last}" if others else last
+
+
 def counted(count: int, noun: str, nouns: str | None = None) -> str:
     """Return a number with its noun, as in "1 shard" and "2,000 shards".
 

@@ -1,16 +1,30 @@
-"""Adds release folders and runs of other tools, with the checks and sentences of the command."""
+"""Adds release folders and runs of other tools, with the checks and sentences of the command.
+
+Installed packages add sources by entry points of the group `dbtool.sources`: the name that
+`--from` gives, and a class that makes a `dbtool.sources.base.Source` from a list of paths.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from dbtool.core.checks import require_whole
-from dbtool.core.errors import DbtoolError, UsageError, counted, unknown
+from dbtool.core.errors import (
+    DbtoolError,
+    UsageError,
+    counted,
+    first_sentence,
+    joined,
+    unknown,
+)
+from dbtool.core.files import expanded
 from dbtool.core.footer import workload_names
 from dbtool.core.http import as_url
 from dbtool.core.index import Index
@@ -30,14 +44,7 @@ from dbtool.sources.base import (
     conclude,
     where,
 )
-from dbtool.sources.registry import (
-    LOG_FORMATS,
-    LogFormat,
-    installed_source,
-    is_log_format,
-    source_names,
-    source_words,
-)
+from dbtool.sources.logs import LOG_FORMATS, LogFormat
 from dbtool.store.locations import folder_to_write, named_location
 from dbtool.store.shard_files import read_whole, sound_shard
 from dbtool.store.table_files import TABLE_FORMATS, table_format
@@ -47,10 +54,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dbtool.sources.tables.mapping import Tables
     from dbtool.sources.tables.source import RunSource
 
-
+_ENTRY_POINTS = "dbtool.sources"
 _FIRST_ROWS = 5
 
 
@@ -137,38 +143,34 @@ def ingest(
         DbtoolError: files are damaged or not as the mapping describes them. Of several releases the
             others are added; `on_message` reports why.
     """
-    opened: Source
     # Of Polars, pandas or Arrow; a frame that is not computed yet has only the other.
     is_frame = hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "collect_schema")
-    if is_frame:
-        given = _given(workload, batch_size)
-        opened = _open_frame(paths, source, mapping, given, release, on_message)
-    else:
-        listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
-        source = source or tool_of(listed)
+    if not is_frame:
+        listed = [paths] if isinstance(paths, str | os.PathLike) else paths
+        paths = found = [expanded(path) for path in listed]
+        source = source or tool_of(found)
         if source is None:
             options = {"--map": mapping, "--workload": workload, "--batch-size": batch_size}
             for option, value in (options | {"--release": release}).items():
                 if value is not None:
                     raise _needs_source(option)
-            return _add_releases(listed, into, on_progress, on_message)
-        opened = open_source(
-            listed,
-            source,
-            mapping,
-            release,
-            workload=workload,
-            batch_size=batch_size,
-            on_progress=on_progress,
-            on_message=on_message,
-        )
+            return _add_releases(found, into, on_progress, on_message)
+    opened = open_source(
+        paths,
+        source,
+        mapping,
+        release,
+        workload=workload,
+        batch_size=batch_size,
+        on_progress=on_progress,
+        on_message=on_message,
+    )
     about = opened.about
     if release is not None:
         about = msgspec.structs.replace(about, release=release)
     folder = folder_to_write(into, about.release)
-    # The files of tables and logs have been read.
-    is_read = is_frame or source in (*TABLE_FORMATS, *LOG_FORMATS)
-    progress = {} if is_read else {"on_progress": on_progress}
+    # Own runs have been read.
+    progress = {"on_progress": on_progress} if source in _installed() else {}
     with telling_of_change(folder, on_message):
         report = add_source(opened, folder, about=about, **progress)
         return [conclude(report, report.added(), on_message)]
@@ -202,7 +204,7 @@ def preview(source: Source) -> Preview:
 
 
 def open_source(
-    paths: Sequence[Path],
+    paths: list[Path] | Any,
     name: str | None,
     mapping: str | os.PathLike[str] | None,
     release: str | None,
@@ -212,77 +214,80 @@ def open_source(
     on_progress: OnProgress,
     on_message: OnMessage,
 ) -> Source:
-    """Open the files of another tool; see `dbtool.ingest`.
+    """Open the files of another tool, or a frame; see `dbtool.ingest`.
 
-    Args:
-        paths: files, folders or patterns.
-        name: of the source, one of `source_names`; None: the tool whose logs are there.
-        mapping: only for tables and logs.
-        release: the name under which they are stored; None: the mapping's.
-        workload: only for tables and logs.
-        batch_size: only for tables and logs.
-        on_progress: called with the number of files that were read, and of all of them.
-        on_message: called with what is odd about tables, or dropped from them.
+    Raises:
+        UsageError: nothing names a source, or it does not take an argument.
+        DbtoolError: files are damaged or not as the mapping describes them.
     """
-    name = name or tool_of(paths)
-    if name is None:
+    if isinstance(paths, list) and (name := name or tool_of(paths)) is None:
         raise _needs_source("--dry-run")
     if release is not None:
         check_name(release)
-    given = _given(workload, batch_size)
-    read: Callable[..., RunSource]
-    if is_log_format(name):
-        from dbtool.sources.logs.source import read_logs as read
-    elif name in TABLE_FORMATS:
-        from dbtool.sources.tables.source import read_own_runs as read
-
-        if mapping is None:
-            raise UsageError("--from needs --map FILE, which says what the columns are")
-        _refuse_other_formats(paths, name)
-    elif name in source_names():
-        if mapping is not None or given:
-            option = "--map" if mapping is not None else "--workload or --batch-size"
-            raise UsageError(f"--from {name} takes no {option}: its files say what they hold")
-        return installed_source(name)(paths)
-    else:
-        raise unknown("source", name, source_names(), "dbtool ingest --help")
-    path = None if mapping is None else Path(mapping)
-    runs = read(paths, name, path, given, release=release, on_progress=on_progress)
-    return _told(runs, on_message)
-
-
-def _open_frame(
-    frame: object,
-    source: str | None,
-    mapping: str | os.PathLike[str] | None,
-    given: Tables,
-    release: str | None,
-    on_message: OnMessage,
-) -> RunSource:
-    if source is not None or mapping is None:
-        raise UsageError("a frame needs mapping=FILE, which says what the columns are, no source")
-    from dbtool.sources.tables.source import read_frame
-    from dbtool.store.tables import as_table
-
-    rows = as_table("paths", frame)
-    return _told(read_frame(rows, Path(mapping), given, release=release), on_message)
-
-
-def _told(runs: RunSource, on_message: OnMessage) -> RunSource:
-    """Report what is odd about runs, or dropped from them."""
-    for sentence in runs.sentences():
-        on_message(sentence)
-    return runs
-
-
-def _given(workload: str | None, batch_size: int | None) -> dict[str, dict[str, Any]]:
-    """Return options as the tables of a mapping."""
     given: dict[str, dict[str, Any]] = {}
     if workload is not None:
         given["workload"] = workload_names(workload, "--workload")
     if batch_size is not None:
         given["study"] = {"batch_size": require_whole("--batch-size", batch_size)}
-    return given
+    if name in _installed():
+        if mapping is not None or given:
+            option = "--map" if mapping is not None else "--workload or --batch-size"
+            raise UsageError(f"--from {name} takes no {option}: its files say what they hold")
+        return _installed_source(name, paths)
+    path = None if mapping is None else expanded(mapping)
+    runs = _reader(paths, name, path)(given=given, release=release, on_progress=on_progress)
+    for sentence in runs.sentences():
+        on_message(sentence)
+    return runs
+
+
+def _reader(
+    paths: list[Path] | Any, name: str | None, mapping: Path | None
+) -> Callable[..., RunSource]:
+    """Return the function that reads runs from a frame, tables or logs."""
+    if name in LOG_FORMATS:
+        from dbtool.sources.logs.source import read_logs
+
+        return partial(read_logs, paths, name, mapping)
+    from dbtool.sources.tables.source import read_frame, read_own_runs
+
+    if not isinstance(paths, list):
+        if name is not None or mapping is None:
+            raise UsageError(
+                "a frame needs mapping=FILE, which says what the columns are, no source"
+            )
+        return partial(read_frame, paths, mapping)
+    if name not in TABLE_FORMATS:
+        names = (*TABLE_FORMATS, *LOG_FORMATS, *_installed())
+        raise unknown("source", name or "", names, "dbtool ingest --help")
+    if mapping is None:
+        raise UsageError("--from needs --map FILE, which says what the columns are")
+    for path in paths:
+        form = table_format(path)
+        if form not in {None, name}:
+            raise UsageError(f"{path} is not {name} by its ending: give --from {form}")
+        if form is None and is_file(path) and (tool := tool_of([path])):
+            raise UsageError(f"{path} is not {name}: give --from {tool}")
+    return partial(read_own_runs, paths, name, mapping)
+
+
+def _installed() -> dict[str, importlib.metadata.EntryPoint]:
+    """Return the sources of installed packages by name."""
+    return {entry.name: entry for entry in importlib.metadata.entry_points(group=_ENTRY_POINTS)}
+
+
+def _installed_source(name: str, paths: Sequence[Path]) -> Source:
+    """Return the source of an installed package; its failure is an error that names the package."""
+    entry = _installed()[name]
+    try:
+        source: Callable[[Sequence[Path]], Source] = entry.load()
+    except Exception as error:
+        package = entry.dist.name if entry.dist else entry.module
+        raise DbtoolError(
+            f"{package}: {type(error).__name__}: {first_sentence(error)}; `pip uninstall "
+            f"{package}` goes on without it"
+        ) from error
+    return source(paths)
 
 
 def tool_of(paths: Sequence[Path]) -> LogFormat | None:
@@ -299,18 +304,13 @@ def tool_of(paths: Sequence[Path]) -> LogFormat | None:
     return detected(there)
 
 
-def _refuse_other_formats(paths: Sequence[Path], name: str) -> None:
-    """Refuse files that their names or contents show to be of another format than a table's."""
-    for path in paths:
-        form = table_format(path)
-        if form not in {None, name}:
-            raise UsageError(f"{path} is not {name} by its ending: give --from {form}")
-        if form is None and is_file(path) and (tool := tool_of([path])):
-            raise UsageError(f"{path} is not {name}: give --from {tool}")
-
-
 def _needs_source(option: str) -> UsageError:
-    return UsageError(f"{option} needs --from {source_words()}; a release folder names itself")
+    return UsageError(f"{option} needs --from {_table_sources()}; a release folder names itself")
+
+
+def _table_sources() -> str:
+    """Return the names that only `--from` gives: csv, jsonl or parquet."""
+    return joined([*TABLE_FORMATS, *_installed()], "or")
 
 
 def _add_releases(
@@ -352,6 +352,6 @@ def _release_folders(path: Path) -> Sequence[Path]:
         guess = path if path.is_dir() else path.parent
         raise UsageError(
             f"{path} is not a release folder, nor a folder of them or of logs of a known tool; for "
-            f"tables give --from {source_words()}, and --map FILE, which `dbtool ingest --guess "
+            f"tables give --from {_table_sources()}, and --map FILE, which `dbtool ingest --guess "
             f"{guess}` begins"
         ) from error

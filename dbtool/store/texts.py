@@ -71,7 +71,7 @@ def read_parts(
     Raises:
         RunsError: the file cannot be read, is not Unicode, or is malformed.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         for part, _ in _READERS[kind or table_format(path) or "csv"](path, file, on_note):
             yield part
 
@@ -87,7 +87,7 @@ def read_typed(path: Path, kind: TableFormat) -> pl.DataFrame:
     """
     quoted: set[str] = set()
     parts = []
-    with _opened(path) as file:
+    with opened(path) as file:
         if kind == "parquet":
             return _parquet(path, file)
         for part, texts in _READERS[kind](path, file, ignore_note):
@@ -104,7 +104,7 @@ def read_document(path: Path) -> dict[str, str]:
         RunsError: as in `read_parts`.
     """
     read = json_object if path.suffix == ".json" else yaml_object
-    with _opened(path) as file:
+    with opened(path) as file:
         content = read_to_end(file, str(path))
         return read(Position(path, 0), decoded(content))
 
@@ -143,7 +143,7 @@ def shortest(values: pl.Series) -> pl.Series:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
     """Open a file, decompressed."""
     try:
         with open_file(path) as file:

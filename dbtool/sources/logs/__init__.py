@@ -1,5 +1,15 @@
-"""Reads the files that tools log to as they are: a module a tool, found by its name.
+"""Reads the files that tools log to as they are, by a pair of functions a tool.
 
-Each has `is_log(path)`, whether a file is one of the tool's, and `read(path)`, which yields a
-`LoggedRun` for each run in it.
+`is_TOOL(path)` returns whether a file is one of the tool's, and `read_TOOL(path)` yields a
+`LoggedRun` for each run in it. The pairs are listed in `dbtool.sources.logs.source`.
 """
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+LogFormat: TypeAlias = Literal[
+    "tensorboard", "huggingface", "mlflow", "lightning", "keras", "levanter", "trackio", "text"
+]
+LOG_FORMATS: tuple[LogFormat, ...] = get_args(LogFormat)
+"""The tools whose logs are read as they are."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from dbtool.core.files import open_file
-from dbtool.store.table_files import Position, RunsError
-from dbtool.store.texts import LINE
+from dbtool.core.files import encoding_of
+from dbtool.store.table_files import Position
+from dbtool.store.texts import LINE, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,19 +78,25 @@ def parse(text: str | bytes, path: Path, line: int = 0) -> dict[str, Any]:
     return value
 
 
+def begins(path: Path, endings: Iterable[str], size: int = 1 << 12) -> bytes:
+    """Return the first bytes of a file with one of the endings; none of other files."""
+    if path.suffix not in endings:
+        return b""
+    with opened(path) as file:
+        return file.read(size)
+
+
 def content(path: Path) -> bytes:
     """Return the bytes of a log.
 
     Raises:
         RunsError: it cannot be read.
     """
-    try:
-        with open_file(path) as file:
-            return file.read()
-    except OSError as error:
-        raise RunsError(f"{path} cannot be read: {error.strerror or error}") from error
+    with opened(path) as file:
+        return file.read()
 
 
 def lines(path: Path) -> list[str]:
-    """Return the lines of a text log; bytes that are not UTF-8 are replaced."""
-    return content(path).decode("utf-8-sig", errors="replace").splitlines()
+    """Return the lines of a text log; bytes that are not Unicode are replaced."""
+    text = content(path)
+    return text.decode(encoding_of(text), errors="replace").splitlines()

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import tomllib
 from functools import partial
 from glob import has_magic
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from dbtool.core.checks import read_toml
 from dbtool.core.contract import BATCH_LOSS
-from dbtool.core.errors import DbtoolError, UsageError, few_of
-from dbtool.core.walk import files_matching, is_file, is_folder
+from dbtool.core.errors import DbtoolError, UsageError, few_of, joined
+from dbtool.core.walk import is_file, is_folder
+from dbtool.sources.logs import LogFormat, events, stores, trainers
 from dbtool.sources.logs.log import COLUMNS, METRIC, RUN, STEP, VALUE, LoggedRun
-from dbtool.sources.registry import LOG_FORMATS, LogFormat
-from dbtool.sources.tables.files import files_below, natural
+from dbtool.sources.tables.files import files_of
 from dbtool.sources.tables.guess import Guess, mapping_text
 from dbtool.sources.tables.layout import Layout
 from dbtool.sources.tables.mapping import listed, mapping_of, merged
@@ -28,14 +26,31 @@ from dbtool.store.table_files import RunsError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import ModuleType
+    from pathlib import Path
 
+
+class Tool(NamedTuple):
+    """A tool: whether a file is one of its logs, and the runs in one."""
+
+    is_log: Callable[[Path], bool]
+    read: Callable[..., Iterable[LoggedRun]]
+
+
+TOOLS: Mapping[LogFormat, Tool] = {
+    "tensorboard": Tool(events.is_tensorboard, events.read_tensorboard),
+    "huggingface": Tool(trainers.is_huggingface, trainers.read_huggingface),
+    "mlflow": Tool(stores.is_mlflow, stores.read_mlflow),
+    "lightning": Tool(trainers.is_lightning, trainers.read_lightning),
+    "keras": Tool(trainers.is_keras, trainers.read_keras),
+    "levanter": Tool(trainers.is_levanter, trainers.read_levanter),
+    "trackio": Tool(stores.is_trackio, stores.read_trackio),
+    "text": Tool(trainers.is_text, trainers.read_text),
+}
 # Enough to tell percents from shares.
 _FIRST_VALUES = 20
 _EPOCH = "epoch"
 # In a name such as batch_size=64,lr=0.1/seed=1.
 _SETTING = re.compile(r"([A-Za-z][\w.]*?)=([^,;/=]+?)(?=[,;/]|[_ ][A-Za-z][\w.]*=|$)")
-_FORMS = "line"
 
 
 def read_logs(
@@ -64,13 +79,17 @@ def read_logs(
     """
     written = {} if mapping is None else read_toml(mapping, dict[str, Any], "mapping")
     rows, layout = _read(paths, tool, written.get("files", {}), on_progress)
-    suggested = tomllib.loads(mapping_text(layout, _release(paths)))
+    suggested = tomllib.loads(mapping_text(layout, _folder(paths[0])))
     # A tool knows its runs: of a step that was taken again, the last is the run's.
     suggested["files"]["repeated_steps"] = "last"
     if BATCH_LOSS in suggested["metrics"] and suggested["workload"]["metric"] == "?":
         # Only training was logged.
         suggested["workload"]["metric"] = BATCH_LOSS
-    tables = merged(_without(suggested, written.get("metrics")), merged(written, given or {}))
+    if isinstance(named := written.get("metrics"), dict):
+        taken = [_column_of(each) for each in named.values()]
+        metrics = suggested["metrics"].items()
+        suggested["metrics"] = {key: each for key, each in metrics if _column_of(each) not in taken}
+    tables = merged(suggested, merged(written, given or {}))
     _refuse_unknown(tables, tool, paths[0])
     described = mapping_of(tables, mapping)
     name = release or described.release or ""
@@ -80,7 +99,7 @@ def read_logs(
 def guess_logs(paths: Sequence[Path], tool: LogFormat) -> Guess:
     """Write the mapping that logs suggest, with ? for what they do not state."""
     rows, layout = _read(paths, tool, {}, lambda _done, _total: None)
-    return Guess(mapping_text(layout, _release(paths)), tool, len(rows))
+    return Guess(mapping_text(layout, _folder(paths[0])), tool, len(rows))
 
 
 def detected(paths: Sequence[Path]) -> LogFormat | None:
@@ -90,20 +109,17 @@ def detected(paths: Sequence[Path]) -> LogFormat | None:
         UsageError: several tools wrote some.
         AccessError: a folder cannot be read.
     """
-    files = [file for path in paths for file in (files_below(path) if path.is_dir() else [path])]
-    there = [file for file in files if is_file(file)]
+    files = [file for path in paths for file in files_of(path, is_file) if is_file(file)]
     # Any text might be a log of lines.
-    tools = [tool for tool in LOG_FORMATS if tool != "text"]
-    first = {tool: next(filter(_module(tool).is_log, there), None) for tool in tools}
-    found = [tool for tool in tools if first[tool]]
-    if len(found) > 1:
-        several = ", ".join(f"--from {tool}, as of {first[tool]}" for tool in found)
-        raise UsageError(f"several tools wrote logs into {_words(paths)}: give one of {several}")
-    return found[0] if found else None
-
-
-def _module(tool: LogFormat) -> ModuleType:
-    return importlib.import_module(f"dbtool.sources.logs.{tool}")
+    first = {
+        name: found
+        for name, tool in TOOLS.items()
+        if name != "text" and (found := next(filter(tool.is_log, files), None))
+    }
+    if len(first) > 1:
+        several = ", ".join(f"--from {tool}, as of {path}" for tool, path in first.items())
+        raise UsageError(f"several tools wrote logs into {_few(paths)}: give one of {several}")
+    return next(iter(first), None)
 
 
 def _read(
@@ -113,16 +129,15 @@ def _read(
     on_progress: Callable[[int, int], None],
 ) -> tuple[dict[Path, list[pl.DataFrame]], Layout]:
     """Return the rows of each log, with the settings of their runs as columns, and the layout."""
-    module, problems = _module(tool), Problems()
-    read = module.read
+    problems, read = Problems(), TOOLS[tool].read
     if tool == "text":
-        if _FORMS not in files:
+        if "line" not in files:
             raise UsageError(
                 "--from text needs the form of the lines: write [files] with a line such as "
                 'line = "iter {step}: loss {loss}" into a file, and name it with --map'
             )
-        read = partial(read, forms=listed(files[_FORMS]))
-    found = _found(paths, module.is_log, tool)
+        read = partial(read, forms=listed(files["line"]))
+    found = _found(paths, tool)
     parts: dict[Path, list[tuple[str, LoggedRun]]] = {}
     settings: dict[str, dict[str, str]] = {}
     for number, (path, above) in enumerate(found.items(), start=1):
@@ -140,15 +155,14 @@ def _read(
     }
     every = pl.concat([frame for frames in rows.values() for frame in frames], how="diagonal")
     if every.is_empty():
-        raise DbtoolError(f"{_words(paths)}: the logs have no measurements")
+        raise DbtoolError(f"{_few(paths)}: the logs have no measurements")
     _refuse_without_steps(every, step)
     first = every.group_by(RUN, METRIC, maintain_order=True).head(_FIRST_VALUES)
     layout = Layout(len(rows), first.select(step, METRIC, VALUE), step, METRIC, VALUE, keys=[RUN])
     layout.plus = int(step == _EPOCH)
     for name in {name for each in settings.values() for name in each}:
-        layout.run_texts[_column(name)] = [
-            each[name] for each in settings.values() if each.get(name)
-        ]
+        texts = [each[name] for each in settings.values() if each.get(name)]
+        layout.run_texts[_column(name)] = texts
     return rows, layout
 
 
@@ -165,28 +179,22 @@ def _refuse_without_steps(rows: pl.DataFrame, step: str) -> None:
         )
 
 
-def _found(
-    paths: Sequence[Path], is_log: Callable[[Path], bool], tool: LogFormat
-) -> dict[Path, Path]:
+def _found(paths: Sequence[Path], tool: LogFormat) -> dict[Path, Path]:
     """Return the logs that paths stand for, each with the folder in which its run has its name."""
     found: dict[Path, Path] = {}
     for path in paths:
-        if is_folder(path):
-            there = {each: path for each in files_below(path) if is_log(each)}
-        elif is_file(path):
-            there = {path: path.parent.parent}
-        elif has_magic(str(path)):
-            below = str(path.relative_to(path.anchor))
-            matching = sorted(files_matching(Path(path.anchor), below), key=natural)
-            fixed = next(each for each in path.parents if not has_magic(str(each)))
-            there = dict.fromkeys(matching, fixed)
-        else:
-            raise UsageError(f"{path} does not exist: name a folder of logs")
+        there = files_of(path, TOOLS[tool].is_log)
         if not there:
             other = detected([path])
             instead = f"; there is one of {other}: give --from {other}" if other else ""
             raise UsageError(f"no log of {tool} is in {path}{instead}")
-        found |= {each: above for each, above in there.items() if each not in found}
+        if is_folder(path):
+            above = path
+        elif is_file(path):
+            above = path.parent.parent
+        else:
+            above = next(each for each in path.parents if not has_magic(str(each)))
+        found |= {each: above for each in there if each not in found}
     return found
 
 
@@ -210,20 +218,12 @@ def _with_settings(
     return rows.rename({STEP: step}).with_columns(columns)
 
 
-def _release(paths: Sequence[Path]) -> Path:
-    """Return the folder that names the release of paths."""
-    path = paths[0].resolve()
-    return path if path.is_dir() else path.parent
+def _folder(path: Path) -> Path:
+    """Return the folder that names the release."""
+    return path.resolve() if is_folder(path) else path.resolve().parent
 
 
-def _without(suggested: dict[str, Any], metrics: Any) -> dict[str, Any]:
-    """Return what logs suggest without the metrics whose columns a mapping names too."""
-    taken = [_source(each) for each in metrics.values()] if isinstance(metrics, dict) else []
-    kept = {name: each for name, each in suggested["metrics"].items() if _source(each) not in taken}
-    return suggested | {"metrics": kept}
-
-
-def _source(metric: Any) -> Any:
+def _column_of(metric: Any) -> Any:
     return metric.get("column") if isinstance(metric, dict) else metric
 
 
@@ -242,15 +242,11 @@ def _refuse_unknown(mapping: Mapping[str, Any], tool: str, path: Path) -> None:
         ways.append(f'[files] step = {{ column = "{_EPOCH}", times = N, plus = 1 }} in a mapping')
     if unknown:
         raise UsageError(
-            f"the logs of {tool} in {path} do not state the {_and(unknown)}: give {_and(ways)}; "
-            f"`dbtool ingest --guess {path}` prints a mapping of what they state, for --map"
+            f"the logs of {tool} in {path} do not state the {joined(unknown)}: give "
+            f"{joined(ways)}; `dbtool ingest --guess {path}` prints a mapping of what they state, "
+            "for --map"
         )
 
 
-def _words(paths: Sequence[Path]) -> str:
+def _few(paths: Sequence[Path]) -> str:
     return few_of([str(path) for path in paths], 3)
-
-
-def _and(words: Iterable[str]) -> str:
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last

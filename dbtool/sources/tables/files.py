@@ -16,7 +16,7 @@ from dbtool.core.walk import files_matching, is_file, is_folder, status_of, walk
 from dbtool.store.table_files import table_format
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dbtool.store.table_files import TableFormat
 
@@ -39,32 +39,44 @@ def find_files(
         UsageError: a source does not exist, or stands for no file.
         AccessError: a folder cannot be read.
     """
-    besides = besides and besides.resolve()
     pattern = None if name is None else NamePattern(name)
+
+    def fits(path: Path) -> bool:
+        if besides is not None and path.resolve() == besides.resolve():
+            return False
+        if pattern is None:
+            return table_format(path) == kind
+        return pattern.read(path.resolve().as_posix()) is not None
+
     found: dict[Path, None] = {}
     for path in paths:
-        there = [path]
-        if is_folder(path):
-            there = [
-                each
-                for each in files_below(path)
-                if (
-                    table_format(each) == kind
-                    if pattern is None
-                    else pattern.read(each.resolve().as_posix())
-                )
-                and each.resolve() != besides
-            ]
-        elif has_magic(str(path)) and status_of(path) is None:
-            below = str(path.relative_to(path.anchor))
-            there = sorted(files_matching(Path(path.anchor), below), key=natural)
-        if not there:
+        if not (there := files_of(path, fits)):
             wanted = f"is named as the mapping says, {name}" if name else f"ends in .{kind}"
             raise UsageError(
-                f"no file in {path} {wanted}" if path.is_dir() else f"no file fits {path}"
+                f"no file in {path} {wanted}" if is_folder(path) else f"no file fits {path}"
             )
-        found.update(dict.fromkeys(there))
+        found |= dict.fromkeys(there)
     return list(found)
+
+
+def files_of(path: Path, fits: Callable[[Path], bool]) -> list[Path]:
+    """List the files that a path stands for, sorted by name; empty where there are none.
+
+    Args:
+        path: a file, a pattern, or a folder.
+        fits: returns whether a file of a folder is one of those.
+
+    Raises:
+        AccessError: a folder cannot be read.
+    """
+    if is_folder(path):
+        return [each for each in files_below(path) if fits(each)]
+    if status_of(path) is not None:
+        return [path]
+    if not has_magic(str(path)):
+        return []
+    below = str(path.relative_to(path.anchor))
+    return sorted(files_matching(Path(path.anchor), below), key=_natural)
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -74,10 +86,10 @@ def files_below(folder: Path) -> list[Path]:
         AccessError: a folder cannot be read.
     """
     found = walk(folder, hidden=False)
-    return sorted((Path(entry.path) for entry in found if is_file(entry.path)), key=natural)
+    return sorted((Path(entry.path) for entry in found if is_file(entry.path)), key=_natural)
 
 
-def natural(path: Path) -> list[tuple[bool, int, str]]:
+def _natural(path: Path) -> list[tuple[bool, int, str]]:
     """Return a sort key that puts trial_2 before trial_10."""
     parts = re.split(r"([0-9]+)", str(path))
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dbtool.sources.registry import LogFormat
+    from dbtool.sources.logs import LogFormat
     from dbtool.store.table_files import TableFormat
 
 _COLUMN = 'or a column as in { column = "…" }'

@@ -20,12 +20,11 @@ from dbtool.sources.tables.properties import properties_of, read_table_of_runs
 from dbtool.sources.tables.runs import Run, RunReader
 from dbtool.sources.tables.studies import MeasuredRun, StudyRuns, by_study, new_shards
 from dbtool.store.table_files import FRAME, shown
+from dbtool.store.tables import as_table
 from dbtool.store.texts import read_parts, text_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import pyarrow as pa
 
     from dbtool.sources.base import Addition, NewShard
     from dbtool.store.table_files import TableFormat
@@ -143,13 +142,18 @@ def read_own_runs(
 
 
 def read_frame(
-    frame: pa.Table, mapping_path: Path, given: Tables | None = None, *, release: str | None = None
+    frame: object,
+    mapping_path: Path,
+    given: Tables | None = None,
+    *,
+    release: str | None = None,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> RunSource:
-    """Read runs from a frame; see `read_own_runs`."""
+    """Read runs from a frame of Polars, pandas or Arrow; see `read_own_runs`."""
     mapping, name = _mapping_of(mapping_path, release, given)
     notes = Notes()
-    rows = text_frame(pl.DataFrame(pl.from_arrow(frame)), notes.add)
-    return runs_of([FRAME], mapping, name, lambda _: [rows], notes)
+    rows = text_frame(pl.DataFrame(pl.from_arrow(as_table("paths", frame))), notes.add)
+    return runs_of([FRAME], mapping, name, lambda _: [rows], notes, on_progress)
 
 
 def _mapping_of(

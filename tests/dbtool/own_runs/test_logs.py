@@ -11,7 +11,7 @@ import pytest
 
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.sources.logs import tensorboard
+from dbtool.sources.logs.events import read_tensorboard
 from dbtool.sources.logs.source import detected, guess_logs
 from tests.support.own_runs import query
 
@@ -318,11 +318,11 @@ def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path: Pat
     write_tensorboard(tmp_path, "run", RUNS["lr=0.1"])
     [path] = (tmp_path / "run").iterdir()
     content = path.read_bytes()
-    [whole] = tensorboard.read(path)
+    [whole] = read_tensorboard(path)
     counts = []
     for end in range(0, len(content) + 1, 7):
         path.write_bytes(content[:end])
-        [part] = tensorboard.read(path)
+        [part] = read_tensorboard(path)
         assert part.rows.equals(whole.rows.head(len(part.rows)))
         counts.append(len(part.rows))
     assert sorted(set(counts)) == list(range(len(whole.rows) + (counts[-1] == len(whole.rows))))

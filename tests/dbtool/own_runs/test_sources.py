@@ -68,7 +68,7 @@ def test_a_part_of_a_path_takes_slashes(tmp_path: Path) -> None:
     [
         ("empty", "no file in TMP/empty is named as the mapping says, {study}/trial_{trial}/m.csv"),
         ("*.tsv", "no file fits TMP/*.tsv"),
-        ("absent.csv", "TMP/absent.csv is not named as the mapping says"),
+        ("absent.csv", "no file fits TMP/absent.csv"),
     ],
 )
 def test_sources_that_are_no_files(tmp_path: Path, source: str, sentence: str) -> None:

@@ -10,11 +10,10 @@ import numpy as np
 import polars as pl
 
 from dbtool.core.errors import DbtoolError
-from dbtool.sources.logs import lightning
-from dbtool.sources.logs.log import METRIC, STEP, VALUE, LoggedRun, content
+from dbtool.sources.logs.log import METRIC, LoggedRun, content, long_rows
+from dbtool.sources.logs.trainers import has_hparams, hparams, in_updates
 from dbtool.sources.tables.words import SPLITS
 from dbtool.store.table_files import Position
-from dbtool.store.texts import LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,47 +27,34 @@ _NUMBERS = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8"}
 """NumPy's types by those of TensorFlow."""
 
 
-def is_log(path: Path) -> bool:
+def is_tensorboard(path: Path) -> bool:
     """Return whether a file is one of events."""
     return _MARK in path.name
 
 
-def read(path: Path) -> Iterator[LoggedRun]:
+def read_tensorboard(path: Path) -> Iterator[LoggedRun]:
     """Yield the run of a file, and what its HPARAMS say.
 
     `add_hparams` writes a folder of its own, whose settings are those of the run above it, and
     `add_scalars` one for each of its curves. A folder named after a split, as Keras writes them, is
     that of its metrics.
     """
-    steps: list[int] = []
-    metrics: list[str] = []
-    values: list[str] = []
-    settings = dict(lightning.hparams(path.parent))
+    logged: list[tuple[int, int, str, Any]] = []
+    settings = dict(hparams(path.parent))
     for event in _events(path):
         for value in event.summary.value:
             if value.metadata.plugin_data.plugin_name == "hparams":
                 settings |= _hparams(value.metadata.plugin_data.content)
-            elif value.tag == _HP_METRIC:
-                continue
-            elif (found := _number(value)) is not None:
-                steps.append(event.step)
-                metrics.append(value.tag)
-                values.append(str(found))
-    folder, is_lightning = path.parent, lightning.has_hparams(path.parent)
+            elif value.tag != _HP_METRIC and (found := _number(value)) is not None:
+                logged.append((len(logged) + 1, event.step, value.tag, found))
+    folder, is_lightning = path.parent, has_hparams(path.parent)
     if settings and not is_lightning and any(folder.parent.glob(f"*{_MARK}*")):
         # The last values once more, at a step that is not theirs.
-        folder, steps, metrics, values = folder.parent, [], [], []
-    name, prefix = _place(folder, set(metrics))
-    metrics = [f"{prefix}{metric}" for metric in metrics]
-    if is_lightning:
-        pairs = zip(steps, metrics, strict=True)
-        steps = [lightning.updates(str(step), metric) for step, metric in pairs]
-    columns: dict[str, Any] = {LINE: range(1, len(steps) + 1), STEP: steps}
-    rows = pl.DataFrame(
-        {**columns, METRIC: metrics, VALUE: values},
-        {LINE: pl.Int64, STEP: pl.Int64, METRIC: pl.String, VALUE: pl.String},
-    )
-    yield LoggedRun(name, rows.cast({STEP: pl.String}), settings)
+        folder, logged = folder.parent, []
+    rows = long_rows(logged)
+    name, prefix = _place(folder, set(rows[METRIC]))
+    rows = rows.with_columns((prefix + pl.col(METRIC)).alias(METRIC))
+    yield LoggedRun(name, in_updates(rows) if is_lightning else rows, settings)
 
 
 def _place(folder: Path, metrics: set[str]) -> tuple[Path, str]:

@@ -1,0 +1,157 @@
+"""The stores of MLflow and trackio: SQLite databases, which are only read, or many small files."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections import Counter, defaultdict
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from dbtool.core.walk import is_file, is_folder, walk
+from dbtool.sources.logs.log import (
+    LoggedRun,
+    begins,
+    flat,
+    lines,
+    long_rows,
+    parse,
+    settings_of,
+)
+from dbtool.store.table_files import Position, RunsError
+from dbtool.store.texts import read_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    # Time, step, metric and value.
+    Point = tuple[int, int, str, str]
+
+_SQLITE = b"SQLite format 3\0"
+_STATUSES = {"1": "RUNNING", "2": "RUNNING", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
+_RUNS = "SELECT run_uuid, status FROM runs WHERE lifecycle_stage = 'active' ORDER BY start_time"
+_PARAMS = "SELECT run_uuid, key, value FROM params"
+_METRICS = "SELECT run_uuid, timestamp, step, key, value, is_nan FROM metrics"
+_INFINITY = 1.7976931348623157e308
+_FRAGMENT = (b'"kind":"metric"', b'"run_id":')
+_TRACKED = "SELECT run_id, run_name, step, metrics FROM metrics ORDER BY id"
+
+
+def _has_tables(path: Path, names: set[str]) -> bool:
+    """Return whether a file is a SQLite database with these tables."""
+    if not begins(path, {".db", ".sqlite"}).startswith(_SQLITE):
+        return False
+    # A database that is damaged may be of another program.
+    with contextlib.suppress(RunsError):
+        return names <= {name for (name,) in _select(path, "SELECT name FROM sqlite_master")}
+    return False
+
+
+def _select(path: Path, query: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query.
+
+    Raises:
+        RunsError: the database cannot be read.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            return database.execute(query).fetchall()
+    except sqlite3.Error as error:
+        raise RunsError(f"{path} cannot be read as a SQLite database: {error}") from error
+
+
+def is_mlflow(path: Path) -> bool:
+    """Return whether a file is the description of a run in mlruns, or a database of runs."""
+    if path.name == "meta.yaml":
+        return is_folder(path.parent / "metrics")
+    return _has_tables(path, {"runs", "metrics", "params"})
+
+
+def read_mlflow(path: Path) -> Iterator[LoggedRun]:
+    """Yield the run of a folder, or the runs of a database; deleted ones are dropped."""
+    if path.name == "meta.yaml":
+        about = read_document(path)
+        if about.get("lifecycle_stage") != "deleted":
+            params = {name: "\n".join(lines(file)) for name, file in _files(path.parent / "params")}
+            status = _STATUSES.get(about.get("status", ""), "")
+            yield _run(about.get("run_id", path.parent.name), status, params, _points(path.parent))
+        return
+    params_of: dict[str, dict[str, str]] = defaultdict(dict)
+    for run, name, value in _select(path, _PARAMS):
+        params_of[run][name] = value
+    points: dict[str, list[Point]] = defaultdict(list)
+    for run, time, step, name, value, is_nan in _select(path, _METRICS):
+        # Numbers that SQL lacks are stored as others.
+        finite = repr(value) if abs(value) < _INFINITY else f"{'-' if value < 0 else ''}inf"
+        points[run].append((time, step, name, "nan" if is_nan else finite))
+    for run, status in _select(path, _RUNS):
+        yield _run(run, status, params_of[run], points[run])
+
+
+def _run(name: str, status: str, params: Mapping[str, str], points: Iterable[Point]) -> LoggedRun:
+    # One that finished may have diverged, which its values show.
+    unfinished = {} if status == "FINISHED" else {"status": status}
+    in_time = enumerate(sorted(points), start=1)
+    rows = ((number, step, metric, value) for number, (_, step, metric, value) in in_time)
+    return LoggedRun(name, long_rows(rows), {**params, **unfinished})
+
+
+def _points(folder: Path) -> Iterator[Point]:
+    """Yield the values of a run's metrics."""
+    for metric, file in _files(folder / "metrics"):
+        for number, line in enumerate(lines(file), start=1):
+            parts = line.split()
+            if len(parts) < 3 or not (parts[0].isdigit() and parts[2].lstrip("-").isdigit()):
+                reason = "it is not a time, a value and a step, as MLflow writes them"
+                raise Position(file, number).error(None, reason)
+            yield int(parts[0]), int(parts[2]), metric, parts[1]
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files below a folder, whose names may have slashes, by their names."""
+    for entry in walk(folder):
+        if is_file(entry.path):
+            path = folder / entry.path
+            yield path.relative_to(folder).as_posix(), path
+
+
+def is_trackio(path: Path) -> bool:
+    """Return whether a file is a project's database, or a fragment with metrics in an inbox."""
+    beginning = begins(path, {".jsonl"})
+    is_fragment = all(part in beginning for part in _FRAGMENT)
+    return is_fragment or _has_tables(path, {"metrics", "configs", "system_metrics"})
+
+
+def read_trackio(path: Path) -> Iterator[LoggedRun]:
+    """Yield the runs of a project."""
+    rows: dict[str, list[tuple[int, Any, str, Any]]] = defaultdict(list)
+    configs: dict[str, dict[str, Any]] = {}
+    names: dict[str, str] = {}
+    for line, record in _records(path):
+        run = record.get("run_id") or record["run"]
+        names[run] = record["run"]
+        configs[run] = record.get("config") or configs.get(run, {})
+        values = flat(record["metrics"], "/").items()
+        rows[run] += ((line, record["step"], metric, value) for metric, value in values)
+    counts = Counter(names.values())
+    for run, of_run in rows.items():
+        given = {key: each for key, each in configs[run].items() if not key.startswith("_")}
+        # Another run may have the same name.
+        name = names[run] if counts[names[run]] == 1 else f"{names[run]}/{run}"
+        yield LoggedRun(name, long_rows(of_run), settings_of(given))
+
+
+def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield what was logged at a time, as fragments have it."""
+    if path.suffix == ".jsonl":
+        for number, line in enumerate(lines(path), start=1):
+            record = parse(line, path, number)
+            if record.get("kind") == "metric":
+                yield number, record
+        return
+    configs = dict(_select(path, "SELECT run_id, config FROM configs"))
+    configs = {run: parse(text, path) for run, text in configs.items()}
+    for number, (run, name, step, text) in enumerate(_select(path, _TRACKED), start=1):
+        logged = {"step": step, "metrics": parse(text, path), "config": configs.get(run)}
+        yield number, {"run": name, "run_id": run, **logged}

@@ -1,0 +1,206 @@
+"""The text files of trainers: Hugging Face, Lightning, Keras, levanter, and lines of any form."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from dbtool.core.errors import UsageError
+from dbtool.core.walk import entries, is_file
+from dbtool.sources.logs.log import (
+    METRIC,
+    STEP,
+    VALUE,
+    LoggedRun,
+    begins,
+    content,
+    flat,
+    lines,
+    long_rows,
+    parse,
+    settings_of,
+)
+from dbtool.sources.tables import words
+from dbtool.store.table_files import Position
+from dbtool.store.texts import EMPTY, LINE, read_document, read_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+_TEXTS = (".log", ".txt", ".out", ".err")
+_STATE = "trainer_state.json"
+_CHECKPOINT = re.compile(r"checkpoint-(\d+)")
+# Means over the whole training, and a schedule; not measurements of a step.
+_NOT_METRICS = {"step", "epoch", "learning_rate", "train_loss", "total_flos"}
+_HPARAMS = "hparams.yaml"
+_EPOCH = "epoch"
+_EPOCHS_ALONE = re.compile(rb"epoch[,;\t](?!.*\bstep\b)")
+_JSON_LOGGER = '{"tracker": "json_logger"'
+_NUMBER = r"([-+]?(?:\d+(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b)"
+
+
+def is_huggingface(path: Path) -> bool:
+    """Return whether a file is the last state of a run; a later one repeats those before it."""
+    return path.name == _STATE and path.parent == _latest(_run_of(path))
+
+
+def is_metric(name: str) -> bool:
+    """Return whether what Hugging Face's Trainer logs under a name is measured at its step."""
+    return name not in _NOT_METRICS and not name.endswith(("_runtime", "_per_second"))
+
+
+def _run_of(path: Path) -> Path:
+    """Return the folder of a run, which may have checkpoints."""
+    inside = _CHECKPOINT.fullmatch(path.parent.name)
+    return path.parent.parent if inside else path.parent
+
+
+def _latest(folder: Path) -> Path:
+    """Return the folder of a run's last state: its own, else that of the last checkpoint."""
+    if is_file(folder / _STATE):
+        return folder
+    numbers = (_CHECKPOINT.fullmatch(entry.name) for entry in entries(folder))
+    steps = sorted((int(match[1]) for match in numbers if match), reverse=True)
+    there = (folder / f"checkpoint-{step}" for step in steps)
+    return next((each for each in there if is_file(each / _STATE)), folder)
+
+
+def read_huggingface(path: Path) -> Iterator[LoggedRun]:
+    """Yield the run of a `trainer_state.json`; its steps count updates."""
+    history = parse(content(path), path).get("log_history")
+    if not isinstance(history, list):
+        raise Position(path, 0).error(None, "it has no log_history, as the Trainer writes it")
+    rows = (
+        (number, entry["step"], name, value)
+        for number, entry in enumerate(history, start=1)
+        if isinstance(entry, dict) and "step" in entry
+        for name, value in flat(entry, "/").items()
+        if is_metric(name)
+    )
+    yield LoggedRun(_run_of(path), long_rows(rows))
+
+
+def is_lightning(path: Path) -> bool:
+    """Return whether a file is a CSV of metrics with hyperparameters beside it."""
+    return path.name == "metrics.csv" and has_hparams(path.parent)
+
+
+def read_lightning(path: Path) -> Iterator[LoggedRun]:
+    """Yield the run that PyTorch Lightning's `CSVLogger` wrote into a folder."""
+    yield LoggedRun(path.parent, in_updates(_csv_rows(path, STEP)), hparams(path.parent))
+
+
+def has_hparams(folder: Path) -> bool:
+    """Return whether Lightning wrote its hyperparameters into a folder."""
+    return is_file(folder / _HPARAMS)
+
+
+def hparams(folder: Path) -> Mapping[str, str]:
+    """Return Lightning's hyperparameters in a folder; empty where there are none."""
+    path = folder / _HPARAMS
+    # A run without hyperparameters has the object {}, or an empty file.
+    there = has_hparams(folder) and content(path).strip(b"{} \n")
+    return read_document(path) if there else {}
+
+
+def in_updates(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of Lightning with the updates before each value as their steps.
+
+    Rows of training and validation have the number of their batch, from 0, and are logged after its
+    update. A test has the number of all updates.
+    """
+    tests = [name for name in rows[METRIC].unique() if "test" in words.split(name)]
+    batch, is_test = pl.col(STEP).cast(pl.Int64, strict=False), pl.col(METRIC).is_in(tests)
+    updates = pl.coalesce((batch + 1).cast(pl.String), STEP)
+    return rows.with_columns(pl.when(is_test).then(STEP).otherwise(updates).alias(STEP))
+
+
+def is_keras(path: Path) -> bool:
+    """Return whether a file is a CSV whose first column is the epoch, without one of steps."""
+    first, *_ = begins(path, {".csv", ".log", ".tsv"}, 1 << 16).splitlines() or [b""]
+    return bool(_EPOCHS_ALONE.match(first))
+
+
+def read_keras(path: Path) -> Iterator[LoggedRun]:
+    """Yield the run of Keras' `CSVLogger`: a row at the end of each epoch, which count from 0."""
+    yield LoggedRun(path.with_suffix(""), _csv_rows(path, _EPOCH), epochs=True)
+
+
+def _csv_rows(path: Path, step: str) -> pl.DataFrame:
+    """Return the rows of a CSV with a column a metric in the long format."""
+    rows = pl.concat(read_parts(path, "csv"))
+    # Polars refuses names that the columns have.
+    of_rows = rows.select(pl.col(LINE), pl.col(step).alias(STEP))
+    values = rows.drop({STEP, _EPOCH}, strict=False)
+    long = values.unpivot(index=LINE, variable_name="\0metric", value_name="\0value")
+    long = long.rename({"\0metric": METRIC, "\0value": VALUE}).drop_nulls(VALUE)
+    long = long.filter(~pl.col(VALUE).is_in(EMPTY)).sort(LINE, maintain_order=True)
+    return long.join(of_rows, on=LINE, maintain_order="left").select(LINE, STEP, METRIC, VALUE)
+
+
+def is_levanter(path: Path) -> bool:
+    """Return whether the beginning of a text log has a line of levanter's `json_logger`."""
+    return _JSON_LOGGER.encode() in begins(path, (".jsonl", *_TEXTS), 1 << 18)
+
+
+def read_levanter(path: Path) -> Iterator[LoggedRun]:
+    """Yield the run of a file of JSON lines, alone or behind the prefix of a logger."""
+    rows: list[tuple[int, object, str, object]] = []
+    settings: dict[str, str] = {}
+    for number, line in enumerate(lines(path), start=1):
+        at = line.find(_JSON_LOGGER)
+        # A process that was killed leaves part of its last line.
+        if at < 0 or not line.endswith("}"):
+            continue
+        record = parse(line[at:], path, number)
+        if record.get("event") == "hparams":
+            settings |= settings_of(record["hparams"])
+        elif record.get("event") == "log" and record.get("step") is not None:
+            values = flat(record["metrics"], "/").items()
+            rows += ((number, record["step"], name, value) for name, value in values)
+    yield LoggedRun(path.with_suffix(""), long_rows(rows), settings)
+
+
+def is_text(path: Path) -> bool:
+    """Return whether a file may be a text log by its ending."""
+    return path.suffix in _TEXTS
+
+
+def line_pattern(form: str) -> tuple[re.Pattern[str], list[str]]:
+    """Compile the form of a line; return the pattern and the names of its groups.
+
+    What is in braces is a number: the step, or a metric of that name. Blanks stand for any.
+
+    Raises:
+        UsageError: the form has no {step}, has it twice, or has nothing else.
+
+    Example:
+        >>> line_pattern("iter {step}: loss {loss}")[0].search("12:00 iter 7: loss 2.5,").groups()
+        ('7', '2.5')
+    """
+    texts_and_names = re.split(r"\{([^{}]+)\}", form)
+    texts, names = texts_and_names[::2], texts_and_names[1::2]
+    if names.count(STEP) != 1 or len(names) < 2 or len(set(names)) < len(names):
+        raise UsageError(
+            f"files.line is {form!r}, and should have {{step}} and metrics in braces, each once, "
+            'as in line = "iter {step}: loss {loss}"'
+        )
+    escaped = [r"\s+".join(map(re.escape, re.split(r"\s+", text))) for text in texts]
+    return re.compile(_NUMBER.join(escaped), re.IGNORECASE), names
+
+
+def read_text(path: Path, forms: Sequence[str]) -> Iterator[LoggedRun]:
+    """Yield the run of a text log, of the lines that have one of the forms."""
+    patterns = [line_pattern(form) for form in forms]
+    rows = []
+    for number, line in enumerate(lines(path), start=1):
+        for pattern, names in patterns:
+            if match := pattern.search(line):
+                texts = (text.replace(",", "") for text in match.groups())
+                values = dict(zip(names, texts, strict=True))
+                step = values.pop(STEP)
+                rows += [(number, step, name, value) for name, value in values.items()]
+    yield LoggedRun(path.with_suffix(""), long_rows(rows))
