@@ -20,9 +20,9 @@ import msgspec
 from msgspec import Struct
 
 from dbtool.core.checks import require_whole
-from dbtool.core.contract import KEYS, OTHER_METRICS, SPLITS
+from dbtool.core.contract import KEYS, OTHER_METRICS, SPLITS, is_share
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import make_folder
+from dbtool.core.files import expanded, make_folder
 from dbtool.core.footer import Footer, Scalar, Status, Study, Trial, Workload, plain, workload_names
 from dbtool.core.index import ClashError
 from dbtool.core.walk import entries
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dbtool.core.index import Index
-    from dbtool.core.writer import ReleaseWriter
+
+    # By step and name.
+    _Rows = Mapping[int, Mapping[str, float]]
 
 _FOLDER, _ENDING = ".records", ".jsonl"
 _COMPLETE = b'"COMPLETE"'
 _LOCK_SECONDS = 600.0
-_SHARES = ("classification_error", "average_precision")
 
 
 class _Header(Struct, frozen=True, kw_only=True):
@@ -144,7 +145,7 @@ def record(
         UsageError: an argument is not valid, or is not what the release has of the workload.
         DbtoolError: the folder cannot be written; what was recorded stays in its journal.
     """
-    path = Path(folder).expanduser()
+    path = expanded(folder)
     given = {
         "names": workload_names(workload, "workload"),
         "batch_size": require_whole("batch_size", batch_size),
@@ -209,7 +210,7 @@ def _checked(name: str, value: Any, step: int) -> Scalar:
         number = float(value.detach() if hasattr(value, "detach") else value)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name} is {value!r} at step {step:,}, and should be a number") from error
-    if name.endswith(_SHARES) and math.isfinite(number) and not 0 <= number <= 1:
+    if is_share(name) and math.isfinite(number) and not 0 <= number <= 1:
         raise UsageError(
             f"{name} is {number:g} at step {step:,}, and should be a share from 0 to 1"
         )
@@ -250,28 +251,21 @@ def _store(folder: Path, journal: BinaryIO) -> bool:
             about = About(release=folder.resolve().name)
             if is_release(folder):
                 about = read_manifest(folder).about
-            with ReleaseWriter(folder, about) as writer:
-                source = hashlib.sha256(path.stem.encode()).hexdigest()
-                footer = _footer(header, rows, status, source, writer.index)
-                if footer is not None:
-                    _write(writer, footer, rows, path)
+            try:
+                with ReleaseWriter(folder, about) as writer:
+                    source = hashlib.sha256(path.stem.encode()).hexdigest()
+                    if footer := _footer(header, rows, status, source, writer.index):
+                        writer.write(footer, [_table(footer.trials[0].trial_id, rows)])
+            except ClashError as error:
+                raise ClashError(
+                    f"{error}; the trial is kept in {path}: move it to {_FOLDER} of another "
+                    "release folder, and list it with `dbtool index`"
+                ) from error
     path.unlink(missing_ok=True)
     return bool(rows)
 
 
-def _write(
-    writer: ReleaseWriter, footer: Footer, rows: Mapping[int, Mapping[str, float]], journal: Path
-) -> None:
-    try:
-        writer.write(footer, [_table(footer.trials[0].trial_id, rows)])
-    except ClashError as error:
-        raise ClashError(
-            f"{error}; the trial is kept in {journal}: move it to {_FOLDER} of another release "
-            "folder, and list it with `dbtool index`"
-        ) from error
-
-
-def _read(journal: BinaryIO) -> tuple[_Header | None, dict[int, dict[str, float]], Status]:
+def _read(journal: BinaryIO) -> tuple[_Header | None, _Rows, Status]:
     """Return what a journal has: the header, metrics by step, and how the trial ended."""
     journal.seek(0)
     first, *lines = journal.read().split(b"\n")
@@ -289,11 +283,7 @@ def _read(journal: BinaryIO) -> tuple[_Header | None, dict[int, dict[str, float]
 
 
 def _footer(
-    header: _Header,
-    rows: Mapping[int, Mapping[str, float]],
-    status: Status,
-    source: str,
-    index: Index,
+    header: _Header, rows: _Rows, status: Status, source: str, index: Index
 ) -> Footer | None:
     """Return the footer of a trial's shard; None where the release has the trial already."""
     study = _study(header, rows, index)
@@ -302,10 +292,10 @@ def _footer(
         return None
     steps = max(rows)
     losses = [row[name] for row in rows.values() for name in row if name.startswith("batch_")]
-    last = losses[-1] if losses else list(rows.values())[-1].get(study.workload.metric, 0.0)
+    last = losses[-1] if losses else rows[steps].get(study.workload.metric, 0.0)
     if not math.isfinite(last):
         status = "INFEASIBLE"
-    elif status == "COMPLETE" and steps < study.train_steps and header.train_steps is not None:
+    elif status == "COMPLETE" and steps < (header.train_steps or 0):
         status = "INCOMPLETE"
     if study.key not in index.studies and header.train_steps is None and status == "COMPLETE":
         study = msgspec.structs.replace(study, train_steps=steps)
@@ -321,43 +311,32 @@ def _footer(
     return Footer(study=study, trials=(trial,), producer={"source": "dbtool.record"})
 
 
-def _study(header: _Header, rows: Mapping[int, Mapping[str, float]], index: Index) -> Study:
+def _study(header: _Header, rows: _Rows, index: Index) -> Study:
     """Return a trial's study, which has what the release knows of it where it is not given."""
     name = "/".join(header.names.values())
-    given = {
-        key: value
-        for key in ("metric", "goal", "train_examples")
-        if (value := getattr(header, key)) is not None
-    }
-    held = index.workloads.get(name)
-    if held is None:
-        recorded = dict.fromkeys(metric for row in rows.values() for metric in row)
-        usual = [metric for metric in GOALS if metric in recorded]
-        split = [metric for metric in recorded if metric.partition("_")[0] in SPLITS]
-        metric = next(iter([*usual, *split]), GOALS[0])
-        fields = {"workload": name, "metric": metric, **header.names, **given}
-        workload = msgspec.convert(fields, Workload)
-    else:
-        workload = msgspec.structs.replace(held, **given)
-    known = index.studies.get((name, header.batch_size))
-    steps = header.train_steps
-    if known is not None:
-        known = msgspec.structs.replace(known, workload=workload)
-        return known if steps is None else msgspec.structs.replace(known, train_steps=steps)
-    return Study(workload=workload, batch_size=header.batch_size, train_steps=steps or 0)
+    recorded = dict.fromkeys(metric for row in rows.values() for metric in row)
+    usual = [metric for metric in GOALS if metric in recorded]
+    split = [metric for metric in recorded if metric.partition("_")[0] in SPLITS]
+    metric = next(iter([*usual, *split]), GOALS[0])
+    new = msgspec.convert({"workload": name, "metric": metric, **header.names}, Workload)
+    held = index.workloads.get(name, new)
+    of_goal = {each: getattr(header, each) for each in ("metric", "goal", "train_examples")}
+    given = {each: value for each, value in of_goal.items() if value is not None}
+    size, steps = header.batch_size, header.train_steps
+    workload = msgspec.structs.replace(held, **given)
+    study = index.studies.get((name, size))
+    study = study or Study(workload=workload, batch_size=size, train_steps=steps or 0)
+    steps = study.train_steps if steps is None else steps
+    return msgspec.structs.replace(study, workload=workload, train_steps=steps)
 
 
-def _table(trial_id: int, rows: Mapping[int, Mapping[str, float]]) -> pa.Table:
+def _table(trial_id: int, rows: _Rows) -> pa.Table:
     import pyarrow as pa
 
     from dbtool.core.rows import with_other_metrics
 
-    names = dict.fromkeys(name for row in rows.values() for name in row)
-    columns = {
-        name: pa.array([row.get(name) for row in rows.values()], pa.float64()) for name in names
-    }
-    keys = {
-        "trial_id": pa.array([trial_id] * len(rows), pa.int32()),
-        "step": pa.array(list(rows), pa.int64()),
-    }
-    return with_other_metrics(keys | columns)
+    metrics = dict.fromkeys((name for row in rows.values() for name in row), pa.float64())
+    schema = pa.schema({"trial_id": pa.int32(), "step": pa.int64(), **metrics})
+    dicts = [{"trial_id": trial_id, "step": step, **row} for step, row in rows.items()]
+    table = pa.Table.from_pylist(dicts, schema)
+    return with_other_metrics(dict(zip(schema.names, table.columns, strict=True)))
