@@ -91,6 +91,7 @@ class Report:
         left_out: how many trials were refused with them.
         oddities: counts of unusual things in the source that are kept, by name.
         failure: why the source was not read to its end; None where it was.
+        notes: sentences about what the source and the release have together.
     """
 
     release: str
@@ -104,6 +105,7 @@ class Report:
     left_out: int = 0
     oddities: Counter[str] = field(default_factory=Counter)
     failure: MalformedError | None = None
+    notes: list[str] = field(default_factory=list)
 
     def leave_out(self, error: MalformedError, trials: int = 1) -> None:
         """Count refused trials, and keep the reason."""
@@ -267,7 +269,7 @@ def conclude(report: Report, added: str, on_message: OnMessage, more: Iterable[s
     if report.oddities:
         kept = ", ".join(f"{count:,} {name}" for name, count in report.oddities.most_common())
         on_message(f"kept as they are: {kept}")
-    for sentence in (*more, where([report])):
+    for sentence in (*report.notes, *more, where([report])):
         on_message(sentence)
     if failure is not None:
         raise DbtoolError(

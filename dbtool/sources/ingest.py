@@ -236,7 +236,7 @@ def open_source(
         return _installed_source(name, paths)
     path = None if mapping is None else expanded(mapping)
     runs = _reader(paths, name, path)(given=given, release=release, on_progress=on_progress)
-    for sentence in runs.sentences():
+    for sentence in runs.sentences:
         on_message(sentence)
     return runs
 

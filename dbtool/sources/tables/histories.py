@@ -1,24 +1,277 @@
-"""Which values of a run's history count: not NaN for missing ones, nor branches that were lost."""
+"""Whether histories can mean what a mapping takes them for, and which of their values count."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from dbtool.core.contract import is_share
 from dbtool.core.errors import counted, few_of
 from dbtool.sources.tables import words
-from dbtool.store.table_files import shown
+from dbtool.store.table_files import RunsError, shown
 from dbtool.store.texts import LINE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
+    from dbtool.sources.tables.mapping import Metric, RunMapping, WorkloadTable
     from dbtool.sources.tables.problems import Notes
+    from dbtool.sources.tables.runs import Files
 
 FILE = "\0file"
 """The column of a row's file."""
 _SERIES = ["run", "metric"]
+# How many steps of a longer history tools keep by default: run.history() of Weights & Biases, the
+# web interface of TensorBoard, and its readers of event files.
+_WANDB = 500
+_CAPS = (_WANDB, 1_000, 10_000)
+_OPTUNA = {"number", "state", "datetime_start"}
+# The transforms that a measure needs to become another, by the name of the measure.
+_TURNS = ("1 - x", "1 - x / 100")
+_MORE_IS_BETTER = ("accuracy", "precision")
+# Runs see so much less at one batch size than at others only where steps are counted otherwise.
+_MUCH_LESS = 20
+
+
+def refuse_export(path: Path, columns: Iterable[str], *, sampled: bool | None = None) -> None:
+    """Refuse files that tools export without a history.
+
+    Raises:
+        RunsError: it is a chart of Weights & Biases, or a table of Optuna's trials.
+    """
+    names = set(columns)
+    if any(name.endswith(("__MIN", "__MAX")) for name in names):
+        raise RunsError(
+            f"{path} is a chart of Weights & Biases' web interface, which is sampled and has a "
+            "column a run: export the whole history as docs/your_own_runs.md shows"
+        )
+    if names >= _OPTUNA and not sampled:
+        raise RunsError(
+            f"{path} is a table of Optuna's trials, with one final value each: when a trial came "
+            "past a goal is not in it; log the values on the way, or say files.sampled = true to "
+            "take what there is"
+        )
+
+
+def refuse_calls(mapping: RunMapping, rows: pl.DataFrame, run: str) -> None:
+    """Refuse calls of wandb.log as steps where the updates are counted too, and otherwise.
+
+    Args:
+        mapping: says which column is the step.
+        rows: rows of the files, as text.
+        run: the column of the run.
+
+    Raises:
+        RunsError: there is a column of updates that the mapping neither takes nor ignores.
+    """
+    columns = sorted(set(rows.columns) - mapping.property_columns)
+    other = words.named(words.COUNTERS, columns)
+    if mapping.files.steps.column != words.CALLS or not other or mapping.ignores(other):
+        return
+    counts = rows.select(run, pl.col(words.CALLS, other).cast(pl.Float64, strict=False))
+    goes_on = counts.group_by(run).agg(pl.col(other).n_unique())[other].max() != 1
+    if goes_on and len(counts.filter(pl.col(words.CALLS) != pl.col(other))):
+        raise RunsError(
+            f"{shown(words.CALLS)} counts the calls of wandb.log, and {shown(other)} the updates: "
+            f"say files.step = {other!r}, or name {shown(other)} in files.ignore"
+        )
+
+
+def refuse_histories(files: Files, mapping: RunMapping) -> None:
+    """Refuse values that are not what the mapping takes them for, and histories with gaps.
+
+    Raises:
+        RunsError: a metric needs another transform, a history looks sampled, or there are final
+            values alone.
+    """
+    _refuse_direction(files, mapping)
+    if mapping.files.sampled is None:
+        _refuse_sampled(files, mapping.files.steps.constant_times)
+        if mapping.workload.goal is not None:
+            _refuse_final(files, mapping)
+
+
+def oddities(
+    files: Files, mapping: RunMapping, examples: Sequence[tuple[str, int, int]]
+) -> Iterator[str]:
+    """Yield a sentence for each thing that may not be what is meant.
+
+    Args:
+        files: what was read.
+        mapping: describes it.
+        examples: the workload, batch size and most steps of each study.
+    """
+    yield from _late_tests(files, mapping.files.steps.plus)
+    yield from small_studies(examples)
+    yield from _rising_errors(files, mapping)
+    yield from _passed_at_once(files, mapping.workload)
+    if names := _of_rows(files, mapping):
+        yield (
+            f"{counted(len(files.runs), 'run')} of one step each, since {names} differs in each "
+            "row: is that what names the runs (files.run)?"
+        )
+
+
+def _refuse_direction(files: Files, mapping: RunMapping) -> None:
+    """Refuse metrics whose names say that they need another transform, unless values contradict.
+
+    Raises:
+        RunsError: an accuracy is taken for an error, or a perplexity for a cross entropy.
+    """
+    for column, metric in mapping.metric_of.items():
+        if (wanted := _other_transform(column, metric)) is None:
+            continue
+        rises = _rises(files.values.filter(pl.col("metric") == metric.name))
+        is_more = words.measure(column) in _MORE_IS_BETTER
+        # Of the column's own values, which a transform may have turned.
+        if rises is None or (rises != (metric.transform in _TURNS)) == is_more:
+            raise RunsError(
+                f"the column {shown(column)} is {words.measure(column)} by its name, and "
+                f"metrics.{metric.name} of the mapping takes it for another: {wanted}"
+            )
+
+
+def _other_transform(column: str, metric: Metric) -> str | None:
+    """Return what to do about a column's transform, going by its name; None if that is right."""
+    measure, given = words.measure(column), metric.transform or ""
+    if measure == "perplexity" and metric.name.endswith("entropy_error"):
+        return None if given == "log(x)" else 'give it transform = "log(x)"'
+    if measure in {None, "perplexity", "loss"} or not is_share(metric.name):
+        return None
+    is_turned = (measure in _MORE_IS_BETTER) != metric.name.endswith("precision")
+    if (given in _TURNS) == is_turned:
+        return None
+    if not is_turned:
+        return "give it no transform" if given == "1 - x" else 'give it transform = "x / 100"'
+    return f'give it transform = "1 - {given or "x"}"'
+
+
+def _rises(values: pl.DataFrame) -> bool | None:
+    """Return whether a metric ends above its first value in most runs; None where none changes."""
+    ends = values.filter(pl.col("value").is_finite()).group_by("run")
+    changes = ends.agg((pl.col("value").last() - pl.col("value").first()).sign())["value"].sum()
+    return None if changes == 0 else changes > 0
+
+
+def _refuse_final(files: Files, mapping: RunMapping) -> None:
+    """Refuse runs with one step each, other than the first, as tables of final values have."""
+    values = files.values
+    each = values.select("run", "step").n_unique() == values["run"].n_unique()
+    if values.is_empty() or not each or values["step"].min() == 0:
+        return
+    names = _of_rows(files, mapping)
+    instead = f", and {names}, which differs in each row, does name the runs" if names else ""
+    raise files.runs[values["run"][0]].first.error(
+        None,
+        "each run has one step, as tables of final values have: when it came past a goal is not in "
+        f"them; say files.sampled = true to take what there is{instead}",
+    )
+
+
+def _of_rows(files: Files, mapping: RunMapping) -> str:
+    """Name the columns that name runs and have another value in each row; empty for none."""
+    runs = files.runs
+    if len(runs) <= 1 or files.values.select("run", "step").n_unique() > len(runs):
+        return ""
+    said = zip(*(run.keys for run in runs), strict=True)
+    found = zip(mapping.files.run_columns, said, strict=False)
+    return " and ".join(column for column, given in found if len(set(given)) == len(runs))
+
+
+def _refuse_sampled(files: Files, unit: int) -> None:
+    """Refuse histories that look sampled.
+
+    They have exactly as many steps as a tool keeps, with gaps of different sizes between them. With
+    Weights & Biases' 500 steps, even gaps are refused too, unless each step directly follows the
+    one before, by one unit of updates.
+    """
+    # All steps of a run, and those of each metric.
+    every = files.values.select("run", pl.lit(None, pl.String).alias("metric"), "step").unique()
+    gaps = (
+        pl.concat([every, files.values.select("run", "metric", "step")])
+        .sort("step")
+        .group_by("run", "metric")
+        .agg(
+            pl.len(),
+            pl.col("step").diff().drop_nulls().n_unique().alias("gaps"),
+            pl.col("step").diff().max().alias("most"),
+        )
+    )
+    # Two kinds of gaps come from a first or last step that is out of line.
+    uneven = pl.col("len").is_in(_CAPS) & (pl.col("gaps") > 2)
+    apart = (pl.col("len") == _WANDB) & pl.col("metric").is_null() & (pl.col("most") > unit)
+    sampled = gaps.filter(uneven | apart).sort("run", "len")
+    if sampled.is_empty():
+        return
+    run, count = files.runs[sampled["run"][0]], sampled["len"][0]
+    others = sampled["run"].n_unique() - 1
+    raise run.first.error(
+        None,
+        f"the history of run {shown(run.name)}{f' and of {others:,} more' if others else ''} has "
+        f"exactly {count:,} steps with gaps, as tools leave them of a longer one (run.history() of "
+        "Weights & Biases does unless told otherwise; scan_history() leaves nothing out): steps to "
+        "result would come too late; say files.sampled = false if nothing is missing, or true to "
+        "take what there is",
+    )
+
+
+def _late_tests(files: Files, plus: int) -> Iterator[str]:
+    """Yield a sentence where tests come one step after all else in each run, as in Lightning."""
+    is_test = pl.col("metric").str.contains(r"(^|[^a-z])test([^a-z]|$)")
+    ends = files.values.group_by("run").agg(
+        pl.col("step").filter(is_test).max().alias("test"),
+        pl.col("step").filter(~is_test).max().alias("other"),
+    )
+    tested = ends.drop_nulls()
+    if plus and len(tested) and (tested["test"] == tested["other"] + plus).all():
+        yield (
+            f"tests come {counted(plus, 'step')} after all else in each run, as Lightning counts "
+            "them: give their columns plus = 0 in [metrics]"
+        )
+
+
+def small_studies(examples: Sequence[tuple[str, int, int]]) -> Iterator[str]:
+    """Yield a sentence for a study whose runs see far fewer examples than those of all others.
+
+    Args:
+        examples: the workload, batch size and most steps of studies.
+    """
+    for workload in dict.fromkeys(name for name, *_ in examples):
+        seen: dict[int, int] = defaultdict(int)
+        for name, size, steps in examples:
+            if name == workload:
+                seen[size] = max(seen[size], size * steps)
+        for size, count in seen.items():
+            others = [each for other, each in seen.items() if other != size]
+            if others and count * _MUCH_LESS < min(others):
+                yield (
+                    f"{workload} sees {count:,} examples at batch size {size}, and at least "
+                    f"{min(others):,} at others: where its steps count calls of several updates, "
+                    "give files.step a times"
+                )
+
+
+def _rising_errors(files: Files, mapping: RunMapping) -> Iterator[str]:
+    """Yield a sentence for an error that rises, of whose column the name says nothing."""
+    for column, metric in mapping.metric_of.items():
+        if metric.name.endswith("classification_error") and words.measure(column) is None:
+            values = files.values.filter(pl.col("metric") == metric.name)
+            if _rises(values):
+                yield f"{metric.name} rises: is {shown(column)} an accuracy?"
+
+
+def _passed_at_once(files: Files, workload: WorkloadTable) -> Iterator[str]:
+    """Yield a sentence where the first value of every run is past the goal."""
+    metric, goal = workload.metric, workload.goal
+    if isinstance(metric, str) and isinstance(goal, float):
+        values = files.values.filter(pl.col("metric") == metric).group_by("run")
+        firsts = values.agg(pl.col("value").first())["value"]
+        is_past = firsts > goal if metric.endswith("precision") else firsts < goal
+        if len(firsts) and is_past.all():
+            yield f"every run begins past the goal {goal:g} of {metric}: is that what is meant?"
 
 
 def without_missing(values: pl.DataFrame, row: Sequence[str]) -> pl.DataFrame:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
-from dbtool.core.errors import UsageError
+from dbtool.core.errors import UsageError, joined
 from dbtool.core.walk import entries, is_file
 from dbtool.sources.numbers import whole_number
 from dbtool.sources.tables import words
-from dbtool.sources.tables.doubts import refuse_export
 from dbtool.sources.tables.files import NamePattern, files_below, part_of
+from dbtool.sources.tables.histories import refuse_export
 from dbtool.sources.tables.problems import Problems
 from dbtool.store.table_files import TABLE_FORMATS, TableFormat, ending, stem, table_format
 from dbtool.store.texts import EMPTY, LINE, read_document, read_parts
@@ -84,10 +84,10 @@ def layout_of(folder: Path) -> tuple[Layout, TableFormat]:
     histories = _histories(tables)
     if not histories:
         problems.refuse()
-        *endings, last = (f".{each}" for each in TABLE_FORMATS)
+        endings = joined((f".{each}" for each in TABLE_FORMATS), "or")
         raise UsageError(
-            f"no {', '.join(endings)} or {last} file in {folder} has a column that could be the "
-            "step: whole numbers, named step, global_step, iteration, update, epoch or the like"
+            f"no {endings} file in {folder} has a column that could be the step: whole numbers, "
+            "named step, global_step, iteration, update, epoch or the like"
         )
     first = next(iter(histories))
     layout = _layout(histories, folder)

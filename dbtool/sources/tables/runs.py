@@ -9,9 +9,14 @@ import polars as pl
 
 from dbtool.core.contract import KEYS, OTHER_METRICS, is_share
 from dbtool.sources.numbers import narrow_bits, respelled, same, transformed
-from dbtool.sources.tables.doubts import refuse_calls, refuse_export
 from dbtool.sources.tables.files import part_of
-from dbtool.sources.tables.histories import FILE, without_lost, without_missing
+from dbtool.sources.tables.histories import (
+    FILE,
+    refuse_calls,
+    refuse_export,
+    without_lost,
+    without_missing,
+)
 from dbtool.sources.tables.mapping import Metric, RunMapping
 from dbtool.sources.tables.problems import Problems, among
 from dbtool.store.table_files import Position, RunsError, shown, stem
@@ -91,14 +96,11 @@ class Files:
         runs: in the order in which they first appear.
         values: run (its number), metric, step, value; sorted, each step once.
         columns: the columns of the files, and the parts of their names.
-        of_rows: columns that name runs and have another value in each row; empty where some run has
-            two rows.
     """
 
     runs: Sequence[Run]
     values: pl.DataFrame
     columns: frozenset[str]
-    of_rows: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -148,12 +150,7 @@ class RunReader:
         values = values.sort(_KEYS, maintain_order=True)
         kept = values.unique(_KEYS, keep="last" if last else "first", maintain_order=True)
         columns |= {column for said in beside.values() for column, _ in said}
-        return Files(
-            runs,
-            kept.select(list(_VALUES)),
-            frozenset(columns),
-            self._of_rows(runs, kept),
-        )
+        return Files(runs, kept.select(list(_VALUES)), frozenset(columns))
 
     def _rows(
         self,
@@ -387,13 +384,6 @@ class RunReader:
             reason += 'files.repeated_steps = "first" or "last"'
             column = column_of.get(row["metric"], row["metric"])
             self.problems.add(self._position(row[FILE], row[LINE]).error(column, reason))
-
-    def _of_rows(self, runs: Sequence[Run], values: pl.DataFrame) -> tuple[str, ...]:
-        if len(runs) <= 1 or values.select("run", "step").n_unique() > len(runs):
-            return ()
-        said = zip(*(run.keys for run in runs), strict=True)
-        found = zip(self.mapping.files.run_columns, said, strict=False)
-        return tuple(column for column, given in found if len(set(given)) == len(runs))
 
 
 def _refuse_one_name(paths: Sequence[Path]) -> None:

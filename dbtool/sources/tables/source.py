@@ -10,21 +10,27 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool.core.contract import metric_columns
-from dbtool.core.errors import DbtoolError, UsageError, counted, few_of
+from dbtool.core.errors import DbtoolError, UsageError, few_of
 from dbtool.core.manifest import About
-from dbtool.sources.tables.doubts import oddities, refuse_histories
 from dbtool.sources.tables.files import find_files
+from dbtool.sources.tables.histories import oddities, refuse_histories, small_studies
 from dbtool.sources.tables.mapping import RunMapping, StepColumn, Tables, read_mapping
 from dbtool.sources.tables.problems import Notes, Problems
-from dbtool.sources.tables.properties import properties_of, read_table_of_runs
 from dbtool.sources.tables.runs import Run, RunReader
-from dbtool.sources.tables.studies import MeasuredRun, StudyRuns, by_study, new_shards
+from dbtool.sources.tables.studies import (
+    MeasuredRun,
+    StudyRuns,
+    by_study,
+    new_shards,
+    properties_of,
+    read_table_of_runs,
+)
 from dbtool.store.table_files import FRAME, shown
 from dbtool.store.tables import as_table
 from dbtool.store.texts import read_parts, text_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dbtool.sources.base import Addition, NewShard
     from dbtool.store.table_files import TableFormat
@@ -44,19 +50,13 @@ class RunSource:
         mapping: the mapping.
         release: the name under which they are stored.
         by_study: the runs with measurements.
-        other_metrics: metrics that are kept under their own names.
-        without_values: runs without a measurement, which are dropped.
-        of_rows: columns that were read as the run's name though each row has another value.
-        notes: sentences about what is odd in the files.
+        sentences: what is odd about the runs, and what is dropped from them.
     """
 
     mapping: RunMapping
     release: str
     by_study: tuple[StudyRuns, ...]
-    other_metrics: tuple[str, ...]
-    without_values: tuple[str, ...]
-    of_rows: tuple[str, ...]
-    notes: tuple[str, ...]
+    sentences: tuple[str, ...]
 
     @property
     def runs(self) -> list[MeasuredRun]:
@@ -90,23 +90,11 @@ class RunSource:
         new = new_shards(self.by_study, self.mapping, addition.held)
         trials = sum(len(footer.trials) for footer, _ in new)
         addition.report.already_there += len(self.runs) - trials
+        steps = held.group_by(["workload", "batch_size"]).aggregate([("steps", "max")])
+        examples = zip(*(steps[name].to_pylist() for name in steps.column_names), strict=True)
+        told = small_studies([*_examples(self.by_study), *examples])
+        addition.report.notes += [each for each in told if each not in self.sentences]
         return new
-
-    def sentences(self) -> Iterator[str]:
-        """Yield what is odd about the runs, and what is dropped from them."""
-        yield from self.notes
-        if self.of_rows:
-            yield (
-                f"{counted(len(self.runs), 'run')} of one step each, since "
-                f"{' and '.join(self.of_rows)} differs in each row: is that what names the runs "
-                "(files.run)?"
-            )
-        if self.without_values:
-            names = few_of(self.without_values, _MOST_NAMES)
-            yield f"left out, as they have no measurements: {names}"
-        if self.other_metrics:
-            names = few_of(self.other_metrics, _MOST_NAMES)
-            yield f"kept in other_metrics under their own names: {names}"
 
 
 def read_own_runs(
@@ -210,17 +198,19 @@ def runs_of(
     without += [run.name for key, run in table.items() if key not in there]
     if not studies:
         raise DbtoolError(f"{few_of([str(path) for path in paths], 3)}: no row tells of a run")
-    others = sorted(set(files.values["metric"].unique()) - set(metric_columns()))
-    examples = [(*each.study.key, max(run.steps for run in each.runs)) for each in studies]
-    return RunSource(
-        mapping,
-        release,
-        tuple(studies),
-        tuple(others),
-        tuple(without),
-        files.of_rows,
-        (*notes.sentences(), *oddities(files, mapping, examples)),
-    )
+    sentences = [*notes.sentences(), *oddities(files, mapping, _examples(studies))]
+    if without:
+        names = few_of(without, _MOST_NAMES)
+        sentences.append(f"left out, as they have no measurements: {names}")
+    if others := sorted(set(files.values["metric"].unique()) - set(metric_columns())):
+        names = few_of(others, _MOST_NAMES)
+        sentences.append(f"kept in other_metrics under their own names: {names}")
+    return RunSource(mapping, release, tuple(studies), tuple(sentences))
+
+
+def _examples(studies: Iterable[StudyRuns]) -> list[tuple[str, int, int]]:
+    """Return the workload, batch size and most steps of each study."""
+    return [(*each.study.key, max(run.steps for run in each.runs)) for each in studies]
 
 
 def _in_updates(

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.index import Index
+from dbtool.sources.base import add_source
 from dbtool.sources.numbers import narrow_bits, same, transformed, whole_number
 from dbtool.sources.tables.guess import guess
 from dbtool.sources.tables.source import RunSource, read_own_runs
@@ -100,7 +101,7 @@ def test_steps_are_updates(tmp_path: Path, case: str) -> None:
     text, changes, expected = COUNTED[case]
     source = read(tmp_path, text, "jsonl", **changes)
     assert values(source) == expected
-    assert not any("tests come" in each for each in source.sentences())
+    assert not any("tests come" in each for each in source.sentences)
     for step, _ in values(source, "test_classification_error"):
         assert step == 50
 
@@ -124,7 +125,7 @@ BRANCH = [(10, 0.5), (20, 0.3), (25, 0.28), (35, 0.22), (45, 0.15)]
 def test_a_branch_that_was_lost(tmp_path: Path, text: str, files: Any, expected: Any) -> None:
     source = read(tmp_path, text, files={**ONE_RUN, **files})
     assert values(source) == expected
-    assert any("went on from an older checkpoint" in each for each in source.sentences()) == (
+    assert any("went on from an older checkpoint" in each for each in source.sentences) == (
         text.startswith(LOST)
     )
 
@@ -203,7 +204,7 @@ def test_narrow_floats_are_the_decimals_that_were_logged(
 ) -> None:
     source = read(tmp_path, body, kind, metrics=ACCURACY)
     assert values(source) == [(0, 0.02), (10, 0.01), (20, 0.0087)]
-    told = any("acc has numbers of 32 bits" in each for each in source.sentences())
+    told = any("acc has numbers of 32 bits" in each for each in source.sentences)
     assert told == (body != _parquet(np.array(NARROW, np.float32)))  # type: ignore[arg-type]
     as_is = {**ONE_RUN, "float32": "false"}
     if told:
@@ -286,11 +287,11 @@ def test_values_that_contradict_a_name_are_believed(tmp_path: Path) -> None:
     )
     assert values(falls) == [(0, 0.9), (9, 0.1)]
     rises = read(tmp_path, "step,error\n0,0.1\n9,0.9\n")
-    assert "is 'error' an accuracy?" not in " ".join(rises.sentences())
+    assert "is 'error' an accuracy?" not in " ".join(rises.sentences)
     nameless = read(
         tmp_path, "step,top\n0,0.1\n9,0.9\n", metrics={"val_classification_error": '"top"'}
     )
-    assert "val_classification_error rises: is 'top' an accuracy?" in nameless.sentences()
+    assert "val_classification_error rises: is 'top' an accuracy?" in nameless.sentences
 
 
 def test_a_goal_in_percent_is_refused_by_every_question(tmp_path: Path) -> None:
@@ -425,7 +426,7 @@ ZSTD = pa.compress(PLAIN, codec="zstd", asbytes=True)
 def test_files_as_they_are_found(tmp_path: Path, body: bytes, note: str | None) -> None:
     source = read(tmp_path, body, files={"run": '"run"'})
     assert values(source) == [(0, 0.3), (9, 0.05)]
-    told = [each for each in source.sentences() if note and f"log.csv: {note}" in each]
+    told = [each for each in source.sentences if note and f"log.csv: {note}" in each]
     assert len(told) == (note is not None)
     # The other readers read the same.
     if b"20" not in body:
@@ -445,7 +446,7 @@ def test_whole_numbers_that_floats_have_rounded_are_told(tmp_path: Path) -> None
     file = io.BytesIO()
     steps = pl.Series([0, 2**24 + 2, 2**24 + 5], dtype=pl.Float32)
     pl.DataFrame({"step": steps, "error": [0.3, 0.2, 0.1]}).write_parquet(file)
-    told = " ".join(read(tmp_path, file.getvalue(), "parquet").sentences())
+    told = " ".join(read(tmp_path, file.getvalue(), "parquet").sentences)
     assert "step has rounded its whole numbers above 16,777,216" in told
 
 
@@ -566,17 +567,19 @@ def test_what_guess_refuses_ingest_refuses_in_the_same_words(tmp_path: Path, tex
 def test_what_is_odd_is_told(tmp_path: Path) -> None:
     files = {"run": None, "step": '{ column = "step", plus = 1 }'}
     late = read(tmp_path, "step,error,test_err\n49,0.3,\n99,0.2,\n100,,0.2\n", files=files)
-    assert any(each.startswith("tests come 1 step after") for each in late.sentences())
-    sizes = "run,step,error,bs\n" + "".join(
-        f"r{size},{step},0.{step},{size}\n" for size in (8, 16, 512) for step in (1, 9)
-    )
-    small = read(
-        tmp_path,
-        sizes.replace("9,0.9,8\n", "90000,0.9,8\n").replace("9,0.9,16\n", "40000,0.9,16\n"),
-        files={"run": '"run"'},
-        study={"batch_size": '{ column = "bs" }'},
-    )
-    assert any("sees 4,608 examples at batch size 512" in each for each in small.sentences())
+    assert any(each.startswith("tests come 1 step after") for each in late.sentences)
+    rows = {8: "90000", 16: "40000", 512: "9"}
+    curves = {size: f"r{size},1,0.5,{size}\nr{size},{rows[size]},0.4,{size}\n" for size in rows}
+    table = {"files": {"run": '"run"'}, "study": {"batch_size": '{ column = "bs" }'}}
+    small = read(tmp_path, "run,step,error,bs\n" + "".join(curves.values()), **table)
+    sentence = "sees 4,608 examples at batch size 512, and at least 640,000 at others"
+    assert any(sentence in each for each in small.sentences)
+    # Whether they come at once, or one after the other.
+    for size, told in zip(rows, (False, False, True), strict=True):
+        alone = read(tmp_path, f"run,step,error,bs\n{curves[size]}", **table)
+        assert not any("examples" in each for each in alone.sentences)
+        notes = add_source(alone, tmp_path / "db").notes
+        assert any(sentence in each for each in notes) == told
 
 
 def test_pandas_types_are_kept(tmp_path: Path) -> None:

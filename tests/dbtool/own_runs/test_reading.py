@@ -46,7 +46,7 @@ def test_wide_with_empty_fields_and_several_files(tmp_path: Path) -> None:
     report = load(tmp_path, files)
     assert (report.trials, report.measurements) == (2, 4)
     read = read_own_runs([tmp_path / name for name in files], "csv", tmp_path / "mapping.toml")
-    assert read.other_metrics == ("norm",)
+    assert "kept in other_metrics under their own names: norm" in read.sentences
     found = query(tmp_path, ROWS)
     assert found[:3] == [(0, 0, 0.9, None), (0, 10, 0.5, None), (0, 20, None, {"norm": 3.0})]
     assert repr(found[3]) == "(1, 0, nan, None)"
@@ -145,7 +145,7 @@ def test_table_of_runs(tmp_path: Path) -> None:
         metaparameters={"learning_rate": '{ column = "lr" }'},
     )
     read = read_own_runs([tmp_path / "1.csv"], "csv", tmp_path / "mapping.toml")
-    assert read.without_values == ("c",)
+    assert "left out, as they have no measurements: c" in read.sentences
     found = "SELECT batch_size, trial_id, learning_rate FROM trials ORDER BY ALL"
     assert query(tmp_path, found) == [(32, 0, 0.1), (64, 0, 0.2)]
 
