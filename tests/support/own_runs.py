@@ -4,9 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import pytest
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.footer import Trial
+from dbtool.core.index import Index
 from dbtool.database import open_database
 from dbtool.sources.base import Report, add_source
-from dbtool.sources.tables.source import read_own_runs
+from dbtool.sources.tables.source import RunSource, read_own_runs
+from dbtool.sources.tables.studies import new_shards
 from dbtool.store.locations import folder_to_write
 from dbtool.store.table_files import TableFormat
 
@@ -60,10 +67,7 @@ def load(
 
     Files in `also` are not loaded, such as the table of runs; for the changes see `mapping_text`.
     """
-    for name, text in {**contents, **(also or {})}.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    write(folder, {**contents, **(also or {})})
     mapping = folder / "mapping.toml"
     mapping.write_text(mapping_text(**changes), encoding="utf-8")
     read = read_own_runs([folder / name for name in contents], kind, mapping, release=release)
@@ -74,3 +78,47 @@ def query(folder: Path, sql: str, database: str = "db") -> list[tuple[Any, ...]]
     """The rows of a query on the database of a folder."""
     with open_database(folder / database) as db:
         return db.sql(sql).rows()
+
+
+def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Writes files into a folder, by their paths there."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def read(
+    folder: Path,
+    contents: Mapping[str, str | bytes] | str | bytes,
+    kind: Any = "csv",
+    paths: str = "log*",
+    **changes: Any,
+) -> RunSource:
+    """The runs in files, or in one that is a run; for the changes see `mapping_text`."""
+    write(folder, contents if isinstance(contents, Mapping) else {f"log.{kind}": contents})
+    changes["files"] = {"run": None, **changes.get("files", {})}
+    (folder / "mapping.toml").write_text(mapping_text(**changes), encoding="utf-8")
+    return read_own_runs([folder / paths], kind, folder / "mapping.toml")
+
+
+def values(
+    source: RunSource, metric: str = "val_classification_error", run: int = 0
+) -> list[tuple[int, float]]:
+    """The steps and values of a metric of a run."""
+    found = source.runs[run].values.filter(pl.col("metric") == metric)
+    return found.select("step", "value").rows()
+
+
+def trials(source: RunSource) -> list[Trial]:
+    """The trials that would be stored."""
+    shards = new_shards(source.by_study, source.mapping, Index())
+    return [trial for footer, _ in shards for trial in footer.trials]
+
+
+def refused(folder: Path, contents: Mapping[str, str | bytes], **options: Any) -> str:
+    """Why `load` refuses files; asserts that no database was made."""
+    with pytest.raises(DbtoolError) as error:
+        load(folder, contents, **options)
+    assert not (folder / "db").exists()
+    return str(error.value).replace(f"{folder}/", "")

@@ -1,7 +1,6 @@
 """Files in every layout, and what is said about those that are not what their mapping says."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,31 +9,34 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.tables.source import read_own_runs
 from dbtool.store.table_files import RunsError
-from tests.support.own_runs import load, mapping_text, query
+from tests.support.own_runs import load, mapping_text, query, refused
 
 ROWS = (
     "SELECT trial_id, step, val_classification_error, other_metrics FROM measurements ORDER BY ALL"
 )
+
+
 NO_NUMBER = "is not a number; name what is not a metric in files.ignore"
+
+
 NO_SHARE = 'is not a share from 0 to 1; give the column a transform such as "x / 100"'
+
+
 NO_STATUS = (
     'status is "done", and should be COMPLETE, INCOMPLETE or INFEASIBLE, or stand for one of them '
     'as in values = { finished = "COMPLETE" }'
 )
+
+
 NO_RATE = 'learning_rate is "done", and should be a finite number'
+
+
 FROM_0 = "from 0 to 9,223,372,036,854,775,807"
+
+
 WIDE = "run,step,error\na,0,0.9\na,10,0.05\n"
-
-
-def _refused(folder: Path, contents: Mapping[str, str | bytes], **options: Any) -> str:
-    """Why files are refused; asserts that no database was made."""
-    with pytest.raises(DbtoolError) as error:
-        load(folder, contents, **options)
-    assert not (folder / "db").exists()
-    return str(error.value).replace(f"{folder}/", "")
 
 
 def test_wide_with_empty_fields_and_several_files(tmp_path: Path) -> None:
@@ -82,8 +84,8 @@ def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
         "metrics": metric, "metaparameters": {"learning_rate": '{ column = "p.lr" }'}
     }  # fmt: skip
     text = (tmp_path / "runs.parquet").read_bytes()
-    refused = _refused(tmp_path, {"1.parquet": text}, kind="parquet", **options)
-    assert refused.startswith(f"1.parquet row 1, column 'note': 'x' {NO_NUMBER}; 1.parquet row 2, ")
+    sentences = refused(tmp_path, {"1.parquet": text}, kind="parquet", **options)
+    assert sentences.startswith(f"1.parquet row 1, column 'note': 'x' {NO_NUMBER}; 1.parquet row 2")
     ignore = {"ignore": '["note"]'}
     load(tmp_path, {"1.parquet": text}, kind="parquet", files=ignore, **options)
     assert query(tmp_path, ROWS) == [(0, 0, 0.9, None), (1, 0, 0.08, None)]
@@ -94,7 +96,7 @@ def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
         ((tmp_path / "mars").read_bytes(), "its column x has the unknown time zone 'Mars'"),
     ):
         sentence = f"2.parquet is not Parquet of numbers and texts: {reason}"
-        assert _refused(tmp_path / "no", {"2.parquet": content}, kind="parquet") == sentence
+        assert refused(tmp_path / "no", {"2.parquet": content}, kind="parquet") == sentence
 
 
 def test_durations_of_a_data_frame_are_seconds(tmp_path: Path) -> None:
@@ -102,14 +104,6 @@ def test_durations_of_a_data_frame_are_seconds(tmp_path: Path) -> None:
     pq.write_table(pa.table(frame), tmp_path / "runs.parquet")
     load(tmp_path, {"1.parquet": (tmp_path / "runs.parquet").read_bytes()}, kind="parquet")
     assert query(tmp_path, ROWS) == [(0, 0, 0.5, {"took": 1.5})]
-
-
-def test_a_seed_has_a_range(tmp_path: Path) -> None:
-    seeded = {"trial": {"seed": '{ column = "seed" }'}}
-    assert _refused(tmp_path, {"1.csv": f"run,step,error,seed\na,0,0.5,{2**63}\n"}, **seeded) == (
-        f"1.csv line 2, column 'seed': seed is \"{2**63}\", and should be a whole number from "
-        "-9,223,372,036,854,775,808 to 9,223,372,036,854,775,807"
-    )
 
 
 def test_file_names_name_runs_and_properties(tmp_path: Path) -> None:
@@ -131,7 +125,7 @@ def test_without_a_column_each_file_is_a_run(tmp_path: Path) -> None:
     files = {f"{name}.csv": "step,error\n0,0.9\n" for name in "ab"}
     assert load(tmp_path, files, files={"run": None}).trials == 2
     same = {f"{name}/x.csv": "step,error\n0,0.9\n" for name in "ab"}
-    assert "a/x.csv and " in _refused(tmp_path / "other", same, files={"run": None})
+    assert "a/x.csv and " in refused(tmp_path / "other", same, files={"run": None})
 
 
 def test_table_of_runs(tmp_path: Path) -> None:
@@ -148,46 +142,6 @@ def test_table_of_runs(tmp_path: Path) -> None:
     assert "left out, as they have no measurements: c" in read.sentences
     found = "SELECT batch_size, trial_id, learning_rate FROM trials ORDER BY ALL"
     assert query(tmp_path, found) == [(32, 0, 0.1), (64, 0, 0.2)]
-
-
-def test_epochs_become_steps(tmp_path: Path) -> None:
-    text = "run,epoch,error,per\na,0,0.9,10\na,2,0.05,10\nb,2,0.05,30\n"
-    column = '{ column = "epoch", times = { column = "per" } }'
-    load(tmp_path, {"1.csv": text}, files={"step": column})
-    assert query(tmp_path, "SELECT steps FROM trials ORDER BY trial_id") == [(20,), (60,)]
-    constant = {"step": '{ column = "epoch", times = 4 }', "ignore": '["per"]'}
-    load(tmp_path, {"1.csv": text.replace("2", "0.25")}, files=constant, database="other")
-    found = query(tmp_path, "SELECT steps FROM trials ORDER BY trial_id", "other")
-    assert found == [(1,), (1,)]
-
-
-def test_repeated_steps(tmp_path: Path) -> None:
-    text = "run,step,error\na,0,0.9\na,10,0.5\na,10,0.4\na,10,0.4\n"
-    values = "SELECT val_classification_error FROM measurements WHERE step = 10"
-    for choice, value in (("first", 0.5), ("last", 0.4)):
-        files = {"repeated_steps": f'"{choice}"'}
-        load(tmp_path, {"1.csv": text}, files=files, database=choice)
-        assert query(tmp_path, values, choice) == [(value,)]
-    assert _refused(tmp_path, {"1.csv": text}) == "; ".join(
-        f"1.csv line {line}, column 'error': step 10 is there with another value at 1.csv line 3; "
-        "name every column that tells runs apart in files.run, or choose one with "
-        'files.repeated_steps = "first" or "last"'
-        for line in (4, 5)
-    )
-    same = "run,step,error\na,0,nan\na,0,nan\na,1,0.5\n"
-    assert load(tmp_path, {"1.csv": same}).measurements == 2
-
-
-def test_status_follows_from_the_values_and_steps(tmp_path: Path) -> None:
-    text = "run,step,error\na,100,0.5\nb,90,0.5\nc,100,inf\nd,120,0.4\n"
-    final = {"sampled": "true"}
-    load(tmp_path, {"1.csv": text}, study={"train_steps": "100"}, files=final)
-    assert query(tmp_path, "SELECT status FROM trials ORDER BY trial_id") == [
-        ("COMPLETE",), ("INCOMPLETE",), ("INFEASIBLE",), ("COMPLETE",)
-    ]  # fmt: skip
-    # Nothing says how long a run should be: the shortest that is COMPLETE does.
-    load(tmp_path, {"1.csv": text}, files=final, database="other")
-    assert query(tmp_path, "SELECT train_steps FROM studies", "other") == [(90,)]
 
 
 def test_about_the_release(tmp_path: Path) -> None:
@@ -233,7 +187,7 @@ def test_about_the_release(tmp_path: Path) -> None:
     ],
 )
 def test_sentences_about_csv(tmp_path: Path, text: str, sentence: str) -> None:
-    assert _refused(tmp_path, {"1.csv": text}) == sentence
+    assert refused(tmp_path, {"1.csv": text}) == sentence
 
 
 @pytest.mark.parametrize(
@@ -250,12 +204,7 @@ def test_sentences_about_csv(tmp_path: Path, text: str, sentence: str) -> None:
     ids=["cut", "list", "deep", "nested"],
 )
 def test_sentences_about_json_lines(tmp_path: Path, text: str, sentence: str) -> None:
-    assert _refused(tmp_path, {"1.jsonl": text}, kind="jsonl") == sentence
-
-
-def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
-    with pytest.raises(RunsError, match="is not UTF-8: write it anew in that encoding"):
-        load(tmp_path, {"1.csv": b"run,step,error\n\xff,0,1\n"})
+    assert refused(tmp_path, {"1.jsonl": text}, kind="jsonl") == sentence
 
 
 def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
@@ -312,13 +261,7 @@ def test_sentences_about_what_a_mapping_reads(
     text = "run,step,error,size,state,path\na,0,0.5,32,done,x/y\na,1,0.5,64,done,x/y\n"
     files = {"ignore": '["size", "state", "path"]'}
     also = {"runs.csv": "run\naa\n"}
-    assert _refused(tmp_path, {"1.csv": text}, also=also, files=files, **changes) == sentence
-
-
-def test_a_file_of_another_name(tmp_path: Path) -> None:
-    names = {"name": '"{run}.jsonl"', "run": None}
-    sentence = "1.csv is not named as the mapping says, {run}.jsonl"
-    assert _refused(tmp_path, {"1.csv": WIDE}, files=names) == sentence
+    assert refused(tmp_path, {"1.csv": text}, also=also, files=files, **changes) == sentence
 
 
 def test_runs_of_one_workload_that_differ(tmp_path: Path) -> None:
@@ -329,8 +272,3 @@ def test_runs_of_one_workload_that_differ(tmp_path: Path) -> None:
         "1.csv line 3: run 'b' differs from 'a' of the same workload digits/mlp/sgd in "
         "goal (0.2, there 0.1)"
     )
-
-
-def test_no_release(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="names no release: give one with --release"):
-        load(tmp_path, {"1.csv": WIDE}, top={"release": None})

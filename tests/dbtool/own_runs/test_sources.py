@@ -10,17 +10,15 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
 from dbtool.sources.tables.source import RunSource, read_own_runs
 from dbtool.store.table_files import RunsError
-from tests.support.own_runs import load, mapping_text, query
+from tests.support.own_runs import load, mapping_text, query, write
 
 CURVE = "step,error\n0,0.9\n10,0.05\n"
+
+
 NAMES = "SELECT name FROM trials ORDER BY trial_id"
+
+
 BY_PATH = {"run": '["study", "trial"]', "name": '"{study}/trial_{trial}/m.csv"'}
-
-
-def _write(folder: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
 
 
 def _read(folder: Path, source: str, **changes: Any) -> RunSource:
@@ -37,6 +35,8 @@ def _names(read: RunSource) -> list[str]:
 LAUGHS = "a0: &a0 [1]\n" + "".join(
     f"a{at}: &a{at} [{','.join([f'*a{at - 1}'] * 10)}]\n" for at in range(1, 40)
 )
+
+
 # Each of many names begins with the long one.
 DEEP = json.dumps({"a" * 1_000_000: {f"b{at}": at for at in range(100_000)}})
 
@@ -44,19 +44,19 @@ DEEP = json.dumps({"a" * 1_000_000: {f"b{at}": at for at in range(100_000)}})
 def test_a_folder_is_the_files_that_the_mapping_fits(tmp_path: Path) -> None:
     files = {f"runs/{study}/trial_{n}/m.csv": CURVE for study in "ab" for n in (1, 2, 10)}
     files |= {"runs/a/trial_1/other.csv": "x\n", "runs/.cache/a/trial_3/m.csv": "x\n"}
-    _write(tmp_path, files)
+    write(tmp_path, files)
     expected = ["a/1", "a/2", "a/10", "b/1", "b/2", "b/10"]
     for source in ("runs", "runs/**/m.csv", "runs/*/trial_*/m.csv"):
         assert _names(_read(tmp_path, source, files=BY_PATH)) == expected
     assert _names(_read(tmp_path, "runs/b/*/m.csv", files=BY_PATH)) == ["b/1", "b/2", "b/10"]
     # Without a pattern of names, every file of the format but the table of runs.
-    _write(tmp_path, {"plain/x.csv": CURVE, "plain/y.csv": CURVE, "plain/runs.csv": "run\nx\ny\n"})
+    write(tmp_path, {"plain/x.csv": CURVE, "plain/y.csv": CURVE, "plain/runs.csv": "run\nx\ny\n"})
     read = _read(tmp_path, "plain", files={"run": None}, runs={"file": '"plain/runs.csv"'})
     assert _names(read) == ["x", "y"]
 
 
 def test_a_part_of_a_path_takes_slashes(tmp_path: Path) -> None:
-    _write(tmp_path, {"logs/a/1/m.csv": CURVE, "logs/b/m.csv": CURVE})
+    write(tmp_path, {"logs/a/1/m.csv": CURVE, "logs/b/m.csv": CURVE})
     names = {"run": None, "name": '"logs/{run:path}/m.csv"'}
     assert _names(_read(tmp_path, "logs", files=names)) == ["a/1", "b"]
     with pytest.raises(UsageError, match="begins with a part that takes slashes"):
@@ -69,10 +69,12 @@ def test_a_part_of_a_path_takes_slashes(tmp_path: Path) -> None:
         ("empty", "no file in TMP/empty is named as the mapping says, {study}/trial_{trial}/m.csv"),
         ("*.tsv", "no file fits TMP/*.tsv"),
         ("absent.csv", "no file fits TMP/absent.csv"),
+        ("there.csv", "TMP/there.csv is not named as the mapping says, {study}/trial_{trial}/m"),
     ],
 )
 def test_sources_that_are_no_files(tmp_path: Path, source: str, sentence: str) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "there.csv").write_text(CURVE)
     with pytest.raises(DbtoolError) as error:
         _read(tmp_path, source, files=BY_PATH)
     assert str(error.value).replace(str(tmp_path), "TMP").startswith(sentence)
@@ -98,9 +100,9 @@ def test_several_columns_name_a_run(tmp_path: Path) -> None:
 def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:
     hparams = "lr: 0.1\nbs: 1.6e1\nopt: {name: adam, nesterov: true}\nnote: ~\nact: !!str relu\n"
     about = '{\n "seed": 3,\n "rate": 0.30,\n "name": "first"\n}'
-    _write(tmp_path, {f"r/{n}/m.csv": CURVE for n in "ab"})
-    _write(tmp_path, {"r/a/hparams.yaml": hparams, "r/a/about.json": about})
-    _write(tmp_path, {"r/b/hparams.yaml": hparams.replace("relu", "'2.0'"), "r/b/about.json": "{}"})
+    write(tmp_path, {f"r/{n}/m.csv": CURVE for n in "ab"})
+    write(tmp_path, {"r/a/hparams.yaml": hparams, "r/a/about.json": about})
+    write(tmp_path, {"r/b/hparams.yaml": hparams.replace("relu", "'2.0'"), "r/b/about.json": "{}"})
     read = _read(
         tmp_path,
         "r",
@@ -143,7 +145,7 @@ def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:
     ],
 )
 def test_sentences_about_files_beside(tmp_path: Path, name: str, text: str, sentence: str) -> None:
-    _write(tmp_path, {"r/a/m.csv": CURVE, f"r/a/{name}": text})
+    write(tmp_path, {"r/a/m.csv": CURVE, f"r/a/{name}": text})
     with pytest.raises(DbtoolError) as error:
         _read(
             tmp_path,
@@ -155,7 +157,7 @@ def test_sentences_about_files_beside(tmp_path: Path, name: str, text: str, sent
 
 
 def test_files_beside_that_disagree(tmp_path: Path) -> None:
-    _write(tmp_path, {"r/a/m.csv": CURVE, "r/a/a.json": '{"lr": 1}', "r/a/b.yaml": "lr: 2"})
+    write(tmp_path, {"r/a/m.csv": CURVE, "r/a/a.json": '{"lr": 1}', "r/a/b.yaml": "lr: 2"})
     with pytest.raises(RunsError, match=r"b.yaml, column 'lr': run 'm' has '2', and had '1' at .*"):
         _read(
             tmp_path,
@@ -195,53 +197,3 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     ]
     # The notes of five more rows, and one more error.
     assert [each[: len(start)] for each, start in zip(sentences, starts, strict=True)] == starts
-
-
-def test_a_column_of_rows_that_names_the_run_is_told(tmp_path: Path) -> None:
-    text = "seed,time,step,error\n" + "".join(f"0,{n}.5,{n},0.5\n" for n in range(5))
-    _write(tmp_path, {"1.csv": text})
-    for run, of_rows in (
-        ('"time"', True),
-        ('["seed", "time"]', True),
-        ('"seed"', False),
-    ):
-        read = _read(tmp_path, "1.csv", files={"ignore": '["time"]', "run": run})
-        sentence = "5 runs of one step each, since time differs in each row: is that what names"
-        assert any(each.startswith(sentence) for each in read.sentences) == of_rows
-
-
-@pytest.mark.parametrize(
-    ("steps", "sampled"),
-    [
-        # 500 of 5,000 steps at random gaps, as run.history() leaves them.
-        (sorted({(7919 * n) % 5000 for n in range(500)}), True),
-        (range(0, 5000, 10), True),
-        (range(1, 501), False),
-        (range(0, 4990, 10), False),
-        (range(0, 10_000, 10), False),
-        ([1, *range(10, 10_000, 10)], False),
-        (sorted({(7919 * n) % 200_000 for n in range(10_000)}), True),
-    ],
-    ids=["irregular", "even", "from 1", "499 even", "1,000 even", "from 10", "10,000"],
-)
-def test_histories_that_were_sampled_are_refused(tmp_path: Path, steps: Any, sampled: bool) -> None:
-    text = "run,step,error\n" + "".join(f"a,{step},0.5\n" for step in steps)
-    if sampled:
-        with pytest.raises(RunsError, match=r"the history of run 'a' has exactly 1?0?,?[05]00? st"):
-            load(tmp_path, {"1.csv": text})
-    else:
-        load(tmp_path, {"1.csv": text})
-    load(tmp_path, {"1.csv": text}, files={"sampled": "true"}, database="said")
-    found = "SELECT producer->>'sampled' FROM trials"
-    assert query(tmp_path, found, "said") == [("true",)]
-
-
-def test_final_values_alone_are_refused_where_there_is_a_goal(tmp_path: Path) -> None:
-    text = "run,step,error\na,900,0.05\nb,800,0.2\n"
-    with pytest.raises(RunsError, match="each run has one step, as tables of final values have"):
-        load(tmp_path, {"1.csv": text})
-    assert load(tmp_path, {"1.csv": text}, files={"sampled": "true"}).trials == 2
-    without = {"goal": None}
-    assert load(tmp_path, {"1.csv": text}, workload=without, database="other").trials == 2
-    # A run that has just begun has its first step alone.
-    assert load(tmp_path, {"1.csv": "run,step,error\na,0,0.9\n"}, database="begun").trials == 1

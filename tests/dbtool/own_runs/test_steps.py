@@ -1,0 +1,177 @@
+"""Steps are updates, and a history is one branch of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbtool.core.errors import DbtoolError
+from dbtool.sources.base import add_source
+from dbtool.store.table_files import RunsError
+from tests.support.own_runs import load, query, read, refused, values
+
+ERROR_AND_LOSS = {"val_classification_error": '"error"', "batch_cross_entropy_error": '"loss"'}
+
+
+COUNTED: Mapping[str, tuple[str, Mapping[str, Any], list[tuple[int, float]]]] = {
+    "a counter of updates beside wandb's": (
+        ('{"_step": 0, "trainer/global_step": 49, "error": 0.5}\n'
+        '{"_step": 1, "trainer/global_step": 99, "error": 0.25}\n'),
+        {"files": {"step": '{ column = "trainer/global_step", plus = 1 }'}},
+        [(50, 0.5), (100, 0.25)],
+    ),
+    "tokens": (
+        '{"tokens": 4194304, "error": 0.5}\n{"tokens": 8388608.0, "error": 0.25}\n',
+        {"files": {"step": '{ column = "tokens", divide = 4194304 }'}},
+        [(1, 0.5), (2, 0.25)],
+    ),
+    "calls of several updates": (
+        '{"call": 4, "updates": 25, "error": 0.5}\n{"call": 8, "error": 0.25}\n',
+        {"files": {"step": '{ column = "call", times = { column = "updates" } }'}},
+        [(100, 0.5), (200, 0.25)],
+    ),
+    "epochs, and parts of them": (
+        '{"epoch": 0.25, "error": 0.5}\n{"epoch": 2, "error": 0.25}\n',
+        {"files": {"step": '{ column = "epoch", times = 4 }'}},
+        [(1, 0.5), (8, 0.25)],
+    ),
+    "tests counted otherwise": (
+        '{"step": 24, "error": 0.5}\n{"step": 49, "error": 0.4}\n{"step": 50, "test": 0.25}\n',
+        {
+            "files": {"step": '{ column = "step", plus = 1 }'},
+            "metrics": {"test_classification_error": '{ column = "test", plus = 0 }'},
+        },
+        [(25, 0.5), (50, 0.4)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COUNTED)
+def test_steps_are_updates(tmp_path: Path, case: str) -> None:
+    text, changes, expected = COUNTED[case]
+    source = read(tmp_path, text, "jsonl", **changes)
+    assert values(source) == expected
+    assert not any("tests come" in each for each in source.sentences)
+    for step, _ in values(source, "test_classification_error"):
+        assert step == 50
+
+
+LOST = "step,error\n10,0.5\n20,0.3\n30,0.2\n40,0.09\n"
+
+
+BRANCH = [(10, 0.5), (20, 0.3), (25, 0.28), (35, 0.22), (45, 0.15)]
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "expected"),
+    [
+        (f"{LOST}25,0.28\n35,0.22\n45,0.15\n", {}, BRANCH),
+        (f"{LOST}30,0.21\n45,0.15\n", {"repeated_steps": '"last"'},
+         [(10, 0.5), (20, 0.3), (30, 0.21), (45, 0.15)]),
+        # Files in no order, or the newest first, lose nothing.
+        ("step,error\n30,0.2\n20,0.3\n10,0.5\n", {}, [(10, 0.5), (20, 0.3), (30, 0.2)]),
+        ("step,error\n30,0.2\n10,0.5\n20,0.3\n", {}, [(10, 0.5), (20, 0.3), (30, 0.2)]),
+    ],
+    ids=["an older checkpoint", "the same steps again", "newest first", "no order"],
+)  # fmt: skip
+def test_a_branch_that_was_lost(tmp_path: Path, text: str, files: Any, expected: Any) -> None:
+    source = read(tmp_path, text, files=files)
+    assert values(source) == expected
+    assert any("went on from an older checkpoint" in each for each in source.sentences) == (
+        text.startswith(LOST)
+    )
+
+
+def test_a_lost_branch_is_lost_in_every_metric_but_only_there(tmp_path: Path) -> None:
+    # The run evaluated nothing between the checkpoint and step 60.
+    wide = "step,loss,error\n10,3,0.5\n20,2,\n40,1,0.05\n30,2,\n50,1,\n60,1,0.2\n"
+    assert values(read(tmp_path, wide, metrics=ERROR_AND_LOSS)) == [(10, 0.5), (60, 0.2)]
+    kept = read(tmp_path, wide, files={"lost_branches": '"keep"'})
+    assert (40, 0.05) in values(kept)
+    # Evaluations that come late are no branch.
+    late = "".join(f"{step},1,\n" for step in range(10, 110, 10)) + "90,,0.05\n110,1,\n120,1,\n"
+    source = read(tmp_path, f"step,loss,error\n{late}", metrics=ERROR_AND_LOSS)
+    assert len(values(source, "batch_cross_entropy_error")) == 12
+    # A history a metric begins anew with each of them.
+    long = "step,tag,value\n10,loss,3\n20,loss,2\n30,loss,1\n10,error,0.5\n20,error,0.2\n"
+    files = {"metric": '"tag"', "value": '"value"'}
+    assert values(read(tmp_path, long, files=files)) == [(10, 0.5), (20, 0.2)]
+
+
+def test_repeated_steps(tmp_path: Path) -> None:
+    text = "step,error\n0,0.9\n10,0.5\n10,0.4\n10,0.4\n"
+    for choice, value in (("first", 0.5), ("last", 0.4)):
+        source = read(tmp_path, text, files={"repeated_steps": f'"{choice}"'})
+        assert values(source) == [(0, 0.9), (10, value)]
+    with pytest.raises(DbtoolError) as error:
+        read(tmp_path, text)
+    assert str(error.value).replace(f"{tmp_path}/", "") == "; ".join(
+        f"log.csv line {line}, column 'error': step 10 is there with another value at log.csv line "
+        "3; name every column that tells runs apart in files.run, or choose one with "
+        'files.repeated_steps = "first" or "last"'
+        for line in (4, 5)
+    )
+    assert len(values(read(tmp_path, "step,error\n0,nan\n0,nan\n1,0.5\n"))) == 2
+
+
+def test_what_is_odd_is_told(tmp_path: Path) -> None:
+    files = {"step": '{ column = "step", plus = 1 }'}
+    late = read(tmp_path, "step,error,test_err\n49,0.3,\n99,0.2,\n100,,0.2\n", files=files)
+    assert any(each.startswith("tests come 1 step after") for each in late.sentences)
+    rows = {8: "90000", 16: "40000", 512: "9"}
+    curves = {size: f"r{size},1,0.5,{size}\nr{size},{rows[size]},0.4,{size}\n" for size in rows}
+    table = {"files": {"run": '"run"'}, "study": {"batch_size": '{ column = "bs" }'}}
+    small = read(tmp_path, "run,step,error,bs\n" + "".join(curves.values()), **table)
+    sentence = "sees 4,608 examples at batch size 512, and at least 640,000 at others"
+    assert any(sentence in each for each in small.sentences)
+    # Whether they come at once, or one after the other.
+    for size, told in zip(rows, (False, False, True), strict=True):
+        alone = read(tmp_path, f"run,step,error,bs\n{curves[size]}", **table)
+        assert not any("examples" in each for each in alone.sentences)
+        notes = add_source(alone, tmp_path / "db").notes
+        assert any(sentence in each for each in notes) == told
+
+
+def test_a_column_of_rows_that_names_the_run_is_told(tmp_path: Path) -> None:
+    text = "seed,time,step,error\n" + "".join(f"0,{n}.5,{n},0.5\n" for n in range(5))
+    told = "5 runs of one step each, since time differs in each row: is that what names"
+    for run, of_rows in (('"time"', True), ('["seed", "time"]', True), ('"seed"', False)):
+        source = read(tmp_path, text, files={"ignore": '["time"]', "run": run})
+        assert any(each.startswith(told) for each in source.sentences) == of_rows
+
+
+@pytest.mark.parametrize(
+    ("steps", "sampled"),
+    [
+        # 500 of 5,000 steps at random gaps, as run.history() leaves them.
+        (sorted({(7919 * n) % 5000 for n in range(500)}), True),
+        (range(0, 5000, 10), True),
+        (range(1, 501), False),
+        (range(0, 4990, 10), False),
+        (range(0, 10_000, 10), False),
+        ([1, *range(10, 10_000, 10)], False),
+        (sorted({(7919 * n) % 200_000 for n in range(10_000)}), True),
+    ],
+    ids=["irregular", "even", "from 1", "499 even", "1,000 even", "from 10", "10,000"],
+)
+def test_histories_that_were_sampled_are_refused(tmp_path: Path, steps: Any, sampled: bool) -> None:
+    text = "step,error\n" + "".join(f"{step},0.5\n" for step in steps)
+    if sampled:
+        with pytest.raises(RunsError, match=r"the history of run 'log' has exactly 1?0?,?[05]00? "):
+            read(tmp_path, text)
+    else:
+        assert len(values(read(tmp_path, text))) == len(steps)
+    assert len(values(read(tmp_path, text, files={"sampled": "true"}))) == len(steps)
+
+
+def test_final_values_alone_are_refused_where_there_is_a_goal(tmp_path: Path) -> None:
+    text = "run,step,error\na,900,0.05\nb,800,0.2\n"
+    assert "each run has one step, as tables of final values" in refused(tmp_path, {"1.csv": text})
+    load(tmp_path, {"1.csv": text}, files={"sampled": "true"})
+    # What is known to be missing is stored with the trials.
+    assert query(tmp_path, "SELECT producer->>'sampled' FROM trials") == [("true",), ("true",)]
+    files = {"run": '"run"'}
+    assert len(read(tmp_path, text, files=files, workload={"goal": None}).runs) == 2
+    # A run that has just begun has its first step alone.
+    assert len(read(tmp_path, "run,step,error\na,0,0.9\n", files=files).runs) == 1

@@ -1,0 +1,187 @@
+"""Texts are read however they are written: encodings, spellings of one value, and types."""
+
+import bz2
+import gzip
+import io
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dbtool
+from dbtool.core.errors import DbtoolError
+from dbtool.sources.tables.guess import guess
+from dbtool.sources.tables.source import read_own_runs
+from dbtool.store.texts import read_typed
+from tests.support.own_runs import mapping_text, query, read, trials, values, write
+
+
+def test_spellings_of_one_value(tmp_path: Path) -> None:
+    source = read(
+        tmp_path,
+        {
+            "log.csv": "run,step,error,bs,lr,on\n1,0,0.3,32.0,0.001,True\n1.0,9,0.05,32,1e-3,true\n"
+            "007,0,0.3,32,0.1,False\n",
+            "runs.csv": "run,tag\n1.00,x\n007,y\n",
+        },
+        files={"run": '"run"'},
+        runs={"file": '"runs.csv"'},
+        study={"batch_size": '{ column = "bs", values = { "32.00" = 64 } }'},
+        metaparameters={"learning_rate": '{ column = "lr" }', "on": '{ column = "on" }'},
+    )
+    assert [(each.run.name, each.run.key) for each in source.runs] == [
+        ("1", ("1",)), ("007", ("007",))
+    ]  # fmt: skip
+    assert [trial.metaparameters for trial in trials(source)] == [
+        {"learning_rate": 0.001, "on": True}, {"learning_rate": 0.1, "on": False}
+    ]  # fmt: skip
+    assert [each.study.batch_size for each in source.by_study] == [64]
+
+
+def test_one_reader_of_settings(tmp_path: Path) -> None:
+    files = {
+        f"v{n}/log.csv": "step,error\n0,0.3\n9,0.05\n" for n in range(2)
+    } | {
+        "v0/h.yaml": "clip: .inf\nnesterov: yes\nid: 0x1F\nnode: 007\nseed: 1609437912434100374\n",
+        "v1/h.yaml": "clip: 1.0\nnesterov: false\nid: '3'\nnode: '010'\nseed: 3\n",
+    }  # fmt: skip
+    columns = ("clip", "nesterov", "id", "node", "seed")
+    source = read(
+        tmp_path,
+        files,
+        paths="v*/log.csv",
+        files={"name": '"v{run}/log.csv"', "run": None, "beside": '["h.yaml"]'},
+        metaparameters={name: f'{{ column = "{name}" }}' for name in columns}
+        | {"learning_rate": None},
+    )
+    exact = {"seed": 1609437912434100374}
+    assert [trial.metaparameters for trial in trials(source)] == [
+        {"clip": "inf", "nesterov": True, "id": "0x1F", "node": "007", **exact},
+        {"clip": 1.0, "nesterov": False, "id": 3.0, "node": "010", "seed": 3.0},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("h.json", '{"lr": 1, "lr": 2}'), ("h.yaml", "lr: 1\nlr: 2\n"),
+        ("h.json", '{"o": {"lr": 1}, "o.lr": 2}'),
+    ],
+)  # fmt: skip
+def test_a_key_with_two_values_isrefused(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(DbtoolError, match=r"column '(o\.)?lr': it is there twice: rename one"):
+        read(
+            tmp_path,
+            {"log.csv": "step,error\n0,0.3\n", name: text},
+            files={"beside": f'["{name}"]'},
+        )
+
+
+PLAIN = b"run,step,error\na,0,0.3\na,9,0.05\n"
+
+
+ZSTD = pa.compress(PLAIN, codec="zstd", asbytes=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        (gzip.compress(PLAIN), None),
+        (bz2.compress(PLAIN), None),
+        (lzma.compress(PLAIN), None),
+        (ZSTD, None),
+        (PLAIN.decode().encode("utf-16"), None),
+        (b"\xef\xbb\xbf" + PLAIN, None),
+        (PLAIN.decode().encode("utf-32"), None),
+        (PLAIN.replace(b",", b"\t"), None),
+        (PLAIN.replace(b",", b" , "), "blanks around names and values are left out"),
+        (PLAIN.replace(b"a,9", b"run,step,error\na,9"), "header lines that are there again are sk"),
+        (PLAIN + b"a,20", "the last line is cut off, as by a crash, and left out"),
+        (PLAIN + b'"a,20', "the last line is cut off, as by a crash, and left out"),
+        (PLAIN[:-1], "the last line has no line break: it is kept, but may be cut off"),
+        (PLAIN + b"a,10,None\na,11,N/A\na,12,\n", None),
+    ],
+    ids=["gz", "bz2", "xz", "zst", "utf-16", "mark", "utf-32", "tabs", "blanks", "header again",
+         "cut off", "cut in quotes", "no line break", "empty words"],
+)  # fmt: skip
+def test_files_as_they_are_found(tmp_path: Path, body: bytes, note: str | None) -> None:
+    source = read(tmp_path, body, files={"run": '"run"'})
+    assert values(source) == [(0, 0.3), (9, 0.05)]
+    told = [each for each in source.sentences if note and f"log.csv: {note}" in each]
+    assert len(told) == (note is not None)
+    # The other readers read the same.
+    if b"20" not in body:
+        found = read_typed(tmp_path / "log.csv", "csv")
+        assert found["error"].to_list()[:2] == [0.3, 0.05]
+        assert "run" in guess(tmp_path).mapping
+
+
+def test_a_compressed_log_that_is_cut_off_loses_its_end_alone(tmp_path: Path) -> None:
+    rows = "".join(f'{{"run": "a", "step": {n}, "error": {0.9 / (n + 1)}}}\n' for n in range(1_500))
+    for whole in (gzip.compress(rows.encode()), lzma.compress(rows.encode())):
+        source = read(tmp_path, whole[: len(whole) // 2], "jsonl", files={"run": '"run"'})
+        assert 100 < len(values(source)) < 1_499
+
+
+def test_whole_numbers_that_floats_have_rounded_are_told(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    steps = pl.Series([0, 2**24 + 2, 2**24 + 5], dtype=pl.Float32)
+    pl.DataFrame({"step": steps, "error": [0.3, 0.2, 0.1]}).write_parquet(file)
+    told = " ".join(read(tmp_path, file.getvalue(), "parquet").sentences)
+    assert "step has rounded its whole numbers above 16,777,216" in told
+
+
+def test_mappings_in_any_unicode(tmp_path: Path) -> None:
+    write(tmp_path, {"log.csv": PLAIN})
+    for encoding in ("utf-8-sig", "utf-16", "utf-32"):
+        (tmp_path / "mapping.toml").write_bytes(mapping_text().encode(encoding))
+        assert read_own_runs([tmp_path / "log.csv"], "csv", tmp_path / "mapping.toml").release
+
+
+def test_names_in_paths_as_other_writers_spell_them(tmp_path: Path) -> None:
+    body = "step,error\n0,0.3\n9,0.05\n"
+    source = read(
+        tmp_path,
+        {"run=a%2Fb/lr=0%2E1/log.csv": body, "run=c/lr=__HIVE_DEFAULT_PARTITION__/log.csv": body},
+        paths="run=*/*/log.csv",
+        files={"name": '"run={run}/lr={lr}/log.csv"', "run": None},
+        metaparameters={"learning_rate": '{ column = "lr", default = 0.5 }'},
+    )
+    assert [each.run.name for each in source.runs] == ["a/b", "c"]
+    assert [each.metaparameters["learning_rate"] for each in trials(source)] == [0.1, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "types"),
+    [
+        ("007\n010\n", "csv", pl.String), ("1\n-2\n", "csv", pl.Int64),
+        ("1.50\n1e-3\nnan\n", "csv", pl.Float64), ("True\nfalse\n", "csv", pl.Boolean),
+        ("2024-01-31\n2024-02-01\n", "csv", pl.Date), ("2024-02-30\n", "csv", pl.String),
+        ("1609437912434100374\n0.5\n", "csv", pl.String), ("x\n1\n", "csv", pl.String),
+        ("2024-01-31 10:00:00\n", "csv", pl.Datetime), (f"{10**60}\n", "csv", pl.String),
+        ("1.5\nNaN\n", "jsonl", pl.Float64), ('"007"\n"010"\n', "jsonl", pl.String),
+        ('"1"\n"2"\n', "jsonl", pl.String), ("1\n2\nnull\n", "jsonl", pl.Int64),
+    ],
+)  # fmt: skip
+def test_types_are_not_guessed_from_texts(
+    tmp_path: Path, text: str, kind: Any, types: pl.DataType
+) -> None:
+    path = tmp_path / f"t.{kind}"
+    rows = [f'{{"x": {row}}}\n' for row in text.splitlines()]
+    path.write_text(f"x\n{text}" if kind == "csv" else "".join(rows))
+    assert read_typed(path, kind)["x"].dtype == types
+
+
+def test_pandas_types_are_kept(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"run": ["007", "010"], "step": [0, 0], "error": [0.3, None], "note": ["x", "y"]}
+    )
+    (tmp_path / "mapping.toml").write_text(mapping_text())
+    with pytest.raises(DbtoolError, match=r"^the frame row 1, column 'note': 'x' is not a number"):
+        dbtool.ingest(frame, tmp_path / "db", mapping=tmp_path / "mapping.toml")
+    dbtool.ingest(frame.drop(columns="note"), tmp_path / "db", mapping=tmp_path / "mapping.toml")
+    assert query(tmp_path, "SELECT name FROM trials") == [("007",)]

@@ -1,0 +1,307 @@
+"""Values mean what they say: numbers as files have them, what is missing, and what is refused."""
+
+import io
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dbtool
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.sources.numbers import TRANSFORMS, narrow_bits, number, same, transformed, whole_number
+from tests.support.own_runs import load, mapping_text, query, read, trials, values
+
+ERROR_AND_LOSS = {"val_classification_error": '"error"', "batch_cross_entropy_error": '"loss"'}
+
+
+ACCURACY = {"val_classification_error": '{ column = "acc", transform = "1 - x" }'}
+
+
+FILLED = [(200, 0.42), (400, 0.34)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "status", "expected"),
+    [
+        # What was not logged at a step, as an outer join of data frames leaves it.
+        ([(1.9, "NaN"), (1.8, 0.42), (1.7, "NaN"), (1.6, 0.34), (1.5, "NaN")], "COMPLETE", FILLED),
+        ([(1.9, "NaN"), ("NaN", 0.42), (1.7, "NaN"), ("NaN", 0.34)], "COMPLETE", FILLED),
+        ([(1.9, "null"), (1.8, 0.42), ("NaN", "null"), ("NaN", 0.34)], "INFEASIBLE", FILLED),
+        ([(1.9, 0.5), ("NaN", "null"), (1.7, "null")], "COMPLETE", [(100, 0.5)]),
+    ],
+    ids=["an evaluation", "each beside the other", "diverged", "came back"],
+)
+def test_missing_is_not_diverged(
+    tmp_path: Path, rows: Any, status: str, expected: list[tuple[int, float]]
+) -> None:
+    text = "".join(
+        f'{{"step": {100 * number}, "loss": {loss}, "error": {error}}}\n'
+        for number, (loss, error) in enumerate(rows, start=1)
+    )
+    source = read(tmp_path, text, "jsonl", metrics=ERROR_AND_LOSS)
+    assert values(source) == expected
+    assert [trial.status for trial in trials(source)] == [status]
+
+
+def test_status_follows_from_the_values_and_steps(tmp_path: Path) -> None:
+    text = "run,step,error\na,100,0.5\nb,90,0.5\nc,100,inf\nd,120,0.4\n"
+    final = {"sampled": "true"}
+    load(tmp_path, {"1.csv": text}, study={"train_steps": "100"}, files=final)
+    assert query(tmp_path, "SELECT status FROM trials ORDER BY trial_id") == [
+        ("COMPLETE",), ("INCOMPLETE",), ("INFEASIBLE",), ("COMPLETE",)
+    ]  # fmt: skip
+    # Nothing says how long a run should be: the shortest that is COMPLETE does.
+    load(tmp_path, {"1.csv": text}, files=final, database="other")
+    assert query(tmp_path, "SELECT train_steps FROM studies", "other") == [(90,)]
+
+
+def _csv(column: list[Any]) -> bytes:
+    rows = (f"{10 * number},{value}\n" for number, value in enumerate(column))
+    return f"step,acc\n{''.join(rows)}".encode()
+
+
+def _parquet(column: list[Any]) -> bytes:
+    file = io.BytesIO()
+    array = pa.array(np.array(column), type=pa.from_numpy_dtype(np.array(column).dtype))
+    pq.write_table(pa.table({"step": list(range(0, 10 * len(column), 10)), "acc": array}), file)
+    return file.getvalue()
+
+
+NARROW = [0.98, 0.99, 0.9913]
+
+
+WIDER = [float(np.float32(each)) for each in NARROW]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("csv", _csv(WIDER)),
+        ("csv", _csv([f"{each:.10f}" for each in WIDER])),
+        ("jsonl", "".join(f'{{"step": {10 * n}, "acc": {x}}}\n' for n, x in enumerate(WIDER))),
+        ("parquet", _parquet(WIDER)),
+        ("parquet", _parquet(np.array(NARROW, np.float32))),  # type: ignore[arg-type]
+    ],
+    ids=["csv", "ten digits", "json", "64-bit parquet", "32-bit parquet"],
+)  # fmt: skip
+def test_narrow_floats_are_the_decimals_that_were_logged(
+    tmp_path: Path, kind: str, body: str | bytes
+) -> None:
+    source = read(tmp_path, body, kind, metrics=ACCURACY)
+    assert values(source) == [(0, 0.02), (10, 0.01), (20, 0.0087)]
+    told = any("acc has numbers of 32 bits" in each for each in source.sentences)
+    assert told == (body != _parquet(np.array(NARROW, np.float32)))  # type: ignore[arg-type]
+    as_is = {"float32": "false"}
+    if told:
+        assert values(read(tmp_path, body, kind, metrics=ACCURACY, files=as_is))[1][1] != 0.01
+
+
+@given(st.lists(st.decimals(0, 100, places=3).map(float), min_size=3), st.sampled_from([16, 32]))
+def test_narrow_floats_are_recognised(decimals: list[float], bits: int) -> None:
+    kind = np.float16 if bits == 16 else np.float32
+    # A thousandth is below what 16 bits hold of larger numbers.
+    logged = [kind(each / 100 if bits == 16 else each) for each in [*decimals, 8.1]]
+    texts = pl.Series([repr(float(each)) for each in logged])
+    assert narrow_bits(pl.DataFrame({"column": "x", "text": texts})) == {"x": bits}
+    assert transformed(texts, None, bits=bits).to_list() == [float(str(each)) for each in logged]
+
+
+@given(
+    st.lists(st.floats(0, 1).filter(lambda x: float(np.float32(x)) != x), min_size=1)
+    | st.lists(st.integers(0, 1024).map(lambda each: each / 1024), min_size=1)
+    | st.lists(st.decimals(0, 1, places=5).map(float), min_size=1)
+)
+def test_other_floats_are_left_alone(numbers: list[float]) -> None:
+    texts = [repr(each) for each in numbers]
+    assert narrow_bits(pl.DataFrame({"column": "x", "text": texts})) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "sentence"),
+    [
+        ("step,error\n0,0.3\n9,0.05\n", {"workload": {"goal": "5"}},
+         "the goal 5 is not a share from 0 to 1, as val_classification_error is; 5 % is 0.05"),
+        ("step,val_acc\n0,0.09\n9,0.91\n", {"metrics": {"val_classification_error": '"val_acc"'}},
+         ("the column 'val_acc' is accuracy by its name, and metrics.val_classification_error of "
+         'the mapping takes it for another: give it transform = "1 - x"')),
+        ("step,val_err\n0,9\n9,1\n", {"metrics": {
+            "val_classification_error": '{ column = "val_err", transform = "1 - x / 100" }'}},
+         ("the column 'val_err' is error by its name, and metrics.val_classification_error of the "
+         'mapping takes it for another: give it transform = "x / 100"')),
+        ("step,val_ppl\n0,9\n9,2\n", {
+            "metrics": {"val_cross_entropy_error": '"val_ppl"', "val_classification_error": None},
+            "workload": {"metric": '"val_cross_entropy_error"'}},
+         ("the column 'val_ppl' is perplexity by its name, and metrics.val_cross_entropy_error of "
+         'the mapping takes it for another: give it transform = "log(x)"')),
+        ("_step,iter,error\n0,10,0.3\n1,20,0.05\n", {"files": {"step": '"_step"'}},
+         ("'_step' counts the calls of wandb.log, and 'iter' the updates: say files.step = 'iter', "
+         "or name 'iter' in files.ignore")),
+        ("tokens,error\n52428800,0.3\n", {
+            "files": {"step": '{ column = "tokens", divide = 4194304 }'}},
+         ("log.csv line 2, column 'tokens': '52428800' divided by 4194304 is not a step, a whole "
+         "number from 0 to 9,223,372,036,854,775,807")),
+        ("step,error,seed\n0,0.3,1.6094379124341003e18\n", {
+            "trial": {"seed": '{ column = "seed" }'}, "files": {"step": '"step"'}},
+         ("log.csv line 2, column 'seed': seed is '1.6094379124341003e18', which a float has "
+         "rounded: write all digits")),
+        (f"step,error,seed\n0,0.3,{2**63}\n", {"trial": {"seed": '{ column = "seed" }'}},
+         ("log.csv line 2, column 'seed': seed is \"9223372036854775808\", and should be a whole "
+          "number from -9,223,372,036,854,775,808 to 9,223,372,036,854,775,807")),
+        ("step,error\n0,0.3\n", {"top": {"release": None}},
+         "the mapping mapping.toml names no release: give one with --release"),
+        ("number,value,state,datetime_start\n0,0.3,COMPLETE,2024-01-01\n", {},
+         ("log.csv is a table of Optuna's trials, with one final value each: when a trial came "
+          "past a goal is not in it; log the values on the way, or say files.sampled = true to "
+          "take what there is")),
+        ("step,error,user\n0,0.3,ann\n", {"metaparameters": {"user": '"?"'}},
+         ('the mapping mapping.toml: metaparameters.user is "?", and should be a finite number, a '
+         "truth or text, or a column as in { column = … }")),
+    ],
+    ids=["a goal in percent", "an accuracy", "an error", "a perplexity", "calls", "tokens",
+         "a rounded seed", "a long seed", "no release", "optuna", "a question mark"],
+)  # fmt: skip
+def test_what_cannot_be_meant_isrefused(
+    tmp_path: Path, text: str, changes: Any, sentence: str
+) -> None:
+    with pytest.raises(DbtoolError) as error:
+        read(tmp_path, text, **changes)
+    assert str(error.value).replace(f"{tmp_path}/", "") == sentence
+
+
+def test_values_that_contradict_a_name_are_believed(tmp_path: Path) -> None:
+    falls = read(
+        tmp_path,
+        "step,acc\n0,0.9\n9,0.1\n",
+        metrics={"val_classification_error": '"acc"'},
+    )
+    assert values(falls) == [(0, 0.9), (9, 0.1)]
+    rises = read(tmp_path, "step,error\n0,0.1\n9,0.9\n")
+    assert "is 'error' an accuracy?" not in " ".join(rises.sentences)
+    nameless = read(
+        tmp_path, "step,top\n0,0.1\n9,0.9\n", metrics={"val_classification_error": '"top"'}
+    )
+    assert "val_classification_error rises: is 'top' an accuracy?" in nameless.sentences
+
+
+def test_a_goal_in_percent_is_refused_by_every_question(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"run": ["a", "a"], "step": [0, 9], "error": [0.3, 0.05]})
+    (tmp_path / "mapping.toml").write_text(mapping_text())
+    # Any frame: of Polars, lazily too, pandas or Arrow.
+    for each in (frame, frame.lazy(), frame.to_pandas(), frame.to_arrow()):
+        dbtool.ingest(each, tmp_path / "db", mapping=tmp_path / "mapping.toml")
+    assert query(tmp_path, "SELECT count(*) FROM measurements") == [(2,)]
+    with pytest.raises(UsageError, match="a frame needs mapping=FILE, which says"):
+        dbtool.ingest(frame, tmp_path / "db")
+    ask: list[Callable[[Any], object]] = [
+        lambda db: db.steps("*", goal=5),
+        lambda db: db.scaling("*", goal=5),
+        lambda db: dbtool.diff(db, db, goal=5),
+    ]
+    with dbtool.open(tmp_path / "db") as db:
+        for question in ask:
+            with pytest.raises(UsageError, match=r"the goal 5 is not a share .*; 5 % is 0\.05$"):
+                question(db)
+
+
+def _transformed(text: str, transform: str | None, *, bits: int | None = None) -> float | None:
+    found = transformed(pl.Series([text]), transform, bits=bits)
+    assert found.dtype == pl.Float64
+    value: float | None = found.item()
+    return value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1.0), (" .5 ", 0.5), ("5.", 5.0), ("-1e-3", -0.001), ("1e400", math.inf), ("+2", 2.0),
+        ("nan", math.nan), ("NaN", math.nan), ("inf", math.inf), ("-Infinity", -math.inf),
+    ],
+)  # fmt: skip
+def test_numbers(text: str, value: float) -> None:
+    assert repr(number(text)) == repr(value) == repr(_transformed(text, None))
+    for transform in (None, *TRANSFORMS):
+        assert not math.isnan(value) or math.isnan(_transformed(text, transform) or 0)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1_0", "0x1", "٣", "1,5", "- 1", "true"])
+def test_what_is_no_number(text: str) -> None:
+    assert number(text) is None
+    assert whole_number(text) is None
+    assert _transformed(text, "1 - x") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "times", "value"),
+    [
+        ("100", 1, 100), ("1e2", 1, 100), ("100.0", 1, 100), ("0.1", 10, 1), ("0.3", 10, 3),
+        ("0.5", 1, None), ("nan", 1, None), ("1e30", 1, None), ("-3", 1, -3),
+        ("1e999999999", 1, None),
+    ],
+)  # fmt: skip
+def test_whole_numbers(text: str, times: int, value: int | None) -> None:
+    assert whole_number(text, times) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "transform", "value"),
+    [
+        # Floats would give 0.09999999999999998, which is past a goal of 0.1.
+        ("0.9", "1 - x", 0.1),
+        ("8", "x / 100", 0.08),
+        ("91.7", "1 - x / 100", 0.083),
+        ("1", "log(x)", 0.0),
+        ("1", "x * log(2)", 0.6931471805599453),
+        ("0", "log(x)", -math.inf),
+        ("inf", "log(x)", math.inf),
+        ("-inf", "1 - x", math.inf),
+        ("1e999999999", "x / 100", math.inf),
+    ],
+)
+def test_transforms(text: str, transform: str, value: float) -> None:
+    assert _transformed(text, transform) == value
+
+
+@given(st.decimals(0, 1, allow_nan=False, places=6))
+def test_one_minus_a_decimal_is_the_number_nearest_to_it(value: object) -> None:
+    exact = 1 - Fraction(str(value))
+    assert _transformed(str(value), "1 - x") == exact.numerator / exact.denominator
+
+
+@given(st.text())
+def test_any_text(text: str) -> None:
+    for transform in (None, *TRANSFORMS):
+        for bits in (None, 16, 32):
+            found = _transformed(text, transform, bits=bits)
+            assert (found is None) == (number(text) is None)
+
+
+WHOLE = st.integers(-(2**62), 2**62)
+
+
+@given(WHOLE, st.integers(1, 10**9))
+def test_whole_numbers_are_exact_orrefused(number: int, divisor: int) -> None:
+    assert whole_number(str(number * divisor), divide=divisor) == (
+        number if abs(number * divisor) < 10**390 else None
+    )
+    assert whole_number(repr(float(number))) in ({number} if abs(number) <= 2**53 else {None})
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=4), st.integers(0, 3))
+def test_equal_numbers_are_equal(number: Any, zeros: int) -> None:
+    written = f"{number:f}"
+    spelled = [f"{written}{'0' * zeros}", f"{number:e}", f"{number:E}", repr(number)[9:-2]]
+    assert len(set(map(same, spelled))) == 1
+
+
+@pytest.mark.parametrize("text", ["007", "+1", "1_0", "0x1", "1.", ".5", "v1", "1e", ""])
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert same(text) == text
