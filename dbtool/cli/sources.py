@@ -1,7 +1,7 @@
 """The commands that add data: from the published archive, other tools and servers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -135,29 +135,12 @@ def ingest(
 
     from_ = from_ or tool_of(path)
     with bar("reading files", "files") if from_ else bar("adding shards") as on_progress:
+        given: dict[str, Any] = {"workload": workload, "batch_size": batch_size}
+        given |= {"release": release, "on_progress": on_progress, "on_message": tell}
         if not dry_run:
-            dbtool.ingest(
-                path,
-                db,
-                source=from_,
-                mapping=map_,
-                workload=workload,
-                batch_size=batch_size,
-                release=release,
-                on_progress=on_progress,
-                on_message=tell,
-            )
+            dbtool.ingest(path, db, source=from_, mapping=map_, **given)
             return
-        source = open_source(
-            path,
-            from_,
-            map_,
-            release,
-            workload=workload,
-            batch_size=batch_size,
-            on_progress=on_progress,
-            on_message=tell,
-        )
+        source = open_source(path, from_, map_, **given)
     _show(source)
 
 

@@ -20,9 +20,8 @@ from dbtool.sources.tables.files import files_of
 from dbtool.sources.tables.guess import Guess, mapping_text
 from dbtool.sources.tables.layout import Layout
 from dbtool.sources.tables.mapping import listed, mapping_of, merged
-from dbtool.sources.tables.problems import Problems
 from dbtool.sources.tables.source import RunSource, runs_of
-from dbtool.store.table_files import RunsError, shown
+from dbtool.store.table_files import Problems, RunsError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

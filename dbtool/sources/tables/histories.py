@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dbtool.sources.tables.mapping import Metric, RunMapping, WorkloadTable
-    from dbtool.sources.tables.problems import Notes
     from dbtool.sources.tables.runs import Files
+    from dbtool.store.table_files import Notes
 
 FILE = "\0file"
 """The column of a row's file."""

@@ -17,8 +17,14 @@ from dbtool.sources.numbers import whole_number
 from dbtool.sources.tables import words
 from dbtool.sources.tables.files import NamePattern, files_below, part_of
 from dbtool.sources.tables.histories import refuse_export
-from dbtool.sources.tables.problems import Problems
-from dbtool.store.table_files import TABLE_FORMATS, TableFormat, ending, stem, table_format
+from dbtool.store.table_files import (
+    TABLE_FORMATS,
+    Problems,
+    TableFormat,
+    ending,
+    stem,
+    table_format,
+)
 from dbtool.store.texts import EMPTY, LINE, read_document, read_parts
 
 if TYPE_CHECKING:

@@ -18,15 +18,14 @@ from dbtool.sources.tables.histories import (
     without_missing,
 )
 from dbtool.sources.tables.mapping import Metric, RunMapping
-from dbtool.sources.tables.problems import Problems, among
-from dbtool.store.table_files import Position, RunsError, shown, stem
+from dbtool.store.table_files import Position, Problems, RunsError, among, shown, stem
 from dbtool.store.texts import LINE, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dbtool.sources.tables.problems import Notes
+    from dbtool.store.table_files import Notes
 
 # Names that a metric must not have.
 _TAKEN = {*KEYS, OTHER_METRICS}

@@ -15,7 +15,6 @@ from dbtool.core.manifest import About
 from dbtool.sources.tables.files import find_files
 from dbtool.sources.tables.histories import oddities, refuse_histories, small_studies
 from dbtool.sources.tables.mapping import RunMapping, StepColumn, Tables, read_mapping
-from dbtool.sources.tables.problems import Notes, Problems
 from dbtool.sources.tables.runs import Run, RunReader
 from dbtool.sources.tables.studies import (
     MeasuredRun,
@@ -25,7 +24,7 @@ from dbtool.sources.tables.studies import (
     properties_of,
     read_table_of_runs,
 )
-from dbtool.store.table_files import FRAME, shown
+from dbtool.store.table_files import FRAME, Notes, Problems, shown
 from dbtool.store.tables import as_table
 from dbtool.store.texts import read_parts, text_frame
 

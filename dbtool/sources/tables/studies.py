@@ -22,9 +22,8 @@ from dbtool.core.rows import with_other_metrics
 from dbtool.sources.numbers import is_number, is_rounded, number, same, whole_number
 from dbtool.sources.tables import words
 from dbtool.sources.tables.mapping import Property, RunMapping, listed
-from dbtool.sources.tables.problems import Problems, among
 from dbtool.sources.tables.runs import Cell, Run
-from dbtool.store.table_files import Position, RunsError, shown
+from dbtool.store.table_files import Position, Problems, RunsError, among, shown
 from dbtool.store.texts import LINE, read_parts
 
 if TYPE_CHECKING:

@@ -121,7 +121,7 @@ def test_what_is_odd_is_told(tmp_path: Path) -> None:
     assert any(each.startswith("tests come 1 step after") for each in late.sentences)
     rows = {8: "90000", 16: "40000", 512: "9"}
     curves = {size: f"r{size},1,0.5,{size}\nr{size},{rows[size]},0.4,{size}\n" for size in rows}
-    table = {"files": {"run": '"run"'}, "study": {"batch_size": '{ column = "bs" }'}}
+    table: Any = {"files": {"run": '"run"'}, "study": {"batch_size": '{ column = "bs" }'}}
     small = read(tmp_path, "run,step,error,bs\n" + "".join(curves.values()), **table)
     sentence = "sees 4,608 examples at batch size 512, and at least 640,000 at others"
     assert any(sentence in each for each in small.sentences)
