@@ -92,11 +92,13 @@ def read(
     folder: Path,
     contents: Mapping[str, str | bytes] | str | bytes,
     kind: Any = "csv",
-    paths: str = "log*",
+    paths: str | None = None,
     **changes: Any,
 ) -> RunSource:
     """The runs in files, or in one that is a run; for the changes see `mapping_text`."""
-    write(folder, contents if isinstance(contents, Mapping) else {f"log.{kind}": contents})
+    one = f"log.{kind}"
+    write(folder, contents if isinstance(contents, Mapping) else {one: contents})
+    paths = paths or ("log*" if isinstance(contents, Mapping) else one)
     changes["files"] = {"run": None, **changes.get("files", {})}
     (folder / "mapping.toml").write_text(mapping_text(**changes), encoding="utf-8")
     return read_own_runs([folder / paths], kind, folder / "mapping.toml")

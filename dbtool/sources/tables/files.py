@@ -113,23 +113,21 @@ class NamePattern:
         """Compile a pattern.
 
         Raises:
-            ValueError: the text has no part, a part twice, a part without a name, two parts without
+            ValueError: the text has no part, a part without a name of its own, two parts without
                 text between them, or a first part that takes slashes and has no text before it.
         """
         texts_and_names = re.split(r"\{([^{}]*)\}", text)
         texts, names = texts_and_names[::2], texts_and_names[1::2]
-        if not names:
-            raise ValueError("has no part in braces, as {run}.csv has")
-        if not all(texts[1:-1]):
-            raise ValueError("has two parts in braces without text between them")
-        if any("{" in each or "}" in each for each in texts):
-            raise ValueError("has a brace that belongs to no part")
+        self.parts = [name.removesuffix(_SLASHES) for name in names]
+        is_named = len(set(self.parts)) == len(names) and all(map(str.isidentifier, self.parts))
+        is_apart = all(texts[1:-1]) and not re.search("[{}]", "".join(texts))
+        if not names or not is_named or not is_apart:
+            raise ValueError(
+                "is not a pattern such as {study}/trial_{run}.csv: each part in braces has a name "
+                "of its own, and text between it and the next"
+            )
         if names[0].endswith(_SLASHES) and not texts[0]:
             raise ValueError("begins with a part that takes slashes: put a folder's name before it")
-        self.parts = [name.removesuffix(_SLASHES) for name in names]
-        for name in self.parts:
-            if not name.isidentifier() or self.parts.count(name) > 1:
-                raise ValueError(f"has a part in braces without a name of its own ({name!r})")
         any_texts = ["(.+)" if name.endswith(_SLASHES) else "([^/]+)" for name in names]
         pairs = zip(any_texts, map(re.escape, texts[1:]), strict=True)
         ends = "".join(f"{any_text}{end}" for any_text, end in pairs)

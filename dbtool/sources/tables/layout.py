@@ -13,7 +13,7 @@ import polars as pl
 
 from dbtool.core.errors import UsageError, joined
 from dbtool.core.walk import entries, is_file
-from dbtool.sources.numbers import whole_number
+from dbtool.sources.numbers import same, whole_number
 from dbtool.sources.tables import words
 from dbtool.sources.tables.files import NamePattern, files_below, part_of
 from dbtool.sources.tables.histories import refuse_export
@@ -240,7 +240,7 @@ def _add_runs(layout: Layout) -> set[str]:
     for name in columns:
         if kinds[name].max() == 1 and counts[name].cast(int).max() != 1:
             layout.run_texts[name] = firsts[name].drop_nulls().to_list()
-    return set(firsts[_RUN])
+    return set(map(same, firsts[_RUN]))
 
 
 def _add_files_beside(histories: Tables, layout: Layout) -> None:
@@ -263,7 +263,7 @@ def _add_table_of_runs(tables: Tables, runs: set[str], layout: Layout) -> None:
     """Look for a table with a row for each run, and record its properties."""
     for path, rows in tables.items():
         for column in rows.columns:
-            if runs <= set(rows[column]):
+            if runs <= set(map(same, rows[column].drop_nulls())):
                 layout.table = path, column
                 for name in rows.columns:
                     layout.run_texts[name] += rows[name].drop_nulls().to_list()

@@ -269,12 +269,10 @@ class MetricColumn(_Table, frozen=True):
 
 
 class Metric(NamedTuple):
-    """What a column, or a metric of the long format, becomes.
+    """What a column, or a metric of the long format, becomes; see `MetricColumn`.
 
     Attributes:
         name: the column of the database, or a name of its own in other_metrics.
-        transform: one of `TRANSFORMS`; None: values stay as they are.
-        plus: added to its steps in place of the others' `plus`; None for the same.
     """
 
     name: str
@@ -329,13 +327,11 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
     @cached_property
     def metric_of(self) -> dict[str, Metric]:
         """Map each column, or metric of the long format, to the metric that it becomes."""
-        columns = {
-            name: MetricColumn(source) if isinstance(source, str) else source
-            for name, source in self.metrics.items()
-        }
-        return {
-            each.column: Metric(name, each.transform, each.plus) for name, each in columns.items()
-        }
+        found: dict[str, Metric] = {}
+        for name, source in self.metrics.items():
+            each = MetricColumn(source) if isinstance(source, str) else source
+            found[each.column] = Metric(name, each.transform, each.plus)
+        return found
 
     @cached_property
     def properties(self) -> tuple[Property, ...]:

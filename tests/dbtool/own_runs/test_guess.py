@@ -277,6 +277,12 @@ def test_runs_are_found_in_tables_however_they_are_sorted(tmp_path: Path) -> Non
         (tmp_path / name / "results.csv").write_text(text)
         mapping = tomllib.loads(guess(tmp_path / name).mapping)
         assert mapping["files"]["run"] == ["lr", "seed"]
+    # A table of runs, which spells their numbers otherwise.
+    text = "run,step,loss\n" + "".join(f"{n}.0,{step},0.5\n" for n in (1, 10) for step in (1, 2))
+    write(tmp_path / "table", {"log.csv": text, "runs.csv": "id,lr\n1,0.5\n10,0.1\n2,0.1\n"})
+    mapping = tomllib.loads(guess(tmp_path / "table").mapping)
+    assert mapping["runs"]["run"] == "id"
+    assert mapping["metaparameters"] == {"learning_rate": {"column": "lr"}}
     # Names with braces cannot be written as a pattern.
     for name in ("a{", "b}"):
         (tmp_path / "braces" / name).mkdir(parents=True)

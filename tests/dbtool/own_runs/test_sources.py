@@ -2,15 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
-from dbtool.sources.tables.source import RunSource, read_own_runs
+from dbtool.sources.tables.source import RunSource
 from dbtool.store.table_files import RunsError
-from tests.support.own_runs import load, mapping_text, query, write
+from tests.support.own_runs import load, query, read, write
 
 CURVE = "step,error\n0,0.9\n10,0.05\n"
 
@@ -21,14 +20,8 @@ NAMES = "SELECT name FROM trials ORDER BY trial_id"
 BY_PATH = {"run": '["study", "trial"]', "name": '"{study}/trial_{trial}/m.csv"'}
 
 
-def _read(folder: Path, source: str, **changes: Any) -> RunSource:
-    mapping = folder / "mapping.toml"
-    mapping.write_text(mapping_text(**changes))
-    return read_own_runs([folder / source], "csv", mapping)
-
-
-def _names(read: RunSource) -> list[str]:
-    return [each.run.name for each in read.runs]
+def _names(found: RunSource) -> list[str]:
+    return [each.run.name for each in found.runs]
 
 
 # Each line stands for the one before ten times.
@@ -47,20 +40,24 @@ def test_a_folder_is_the_files_that_the_mapping_fits(tmp_path: Path) -> None:
     write(tmp_path, files)
     expected = ["a/1", "a/2", "a/10", "b/1", "b/2", "b/10"]
     for source in ("runs", "runs/**/m.csv", "runs/*/trial_*/m.csv"):
-        assert _names(_read(tmp_path, source, files=BY_PATH)) == expected
-    assert _names(_read(tmp_path, "runs/b/*/m.csv", files=BY_PATH)) == ["b/1", "b/2", "b/10"]
+        assert _names(read(tmp_path, {}, paths=source, files=BY_PATH)) == expected
+    assert _names(read(tmp_path, {}, paths="runs/b/*/m.csv", files=BY_PATH)) == [
+        "b/1",
+        "b/2",
+        "b/10",
+    ]
     # Without a pattern of names, every file of the format but the table of runs.
     write(tmp_path, {"plain/x.csv": CURVE, "plain/y.csv": CURVE, "plain/runs.csv": "run\nx\ny\n"})
-    read = _read(tmp_path, "plain", files={"run": None}, runs={"file": '"plain/runs.csv"'})
-    assert _names(read) == ["x", "y"]
+    found = read(tmp_path, {}, paths="plain", runs={"file": '"plain/runs.csv"'})
+    assert _names(found) == ["x", "y"]
 
 
 def test_a_part_of_a_path_takes_slashes(tmp_path: Path) -> None:
     write(tmp_path, {"logs/a/1/m.csv": CURVE, "logs/b/m.csv": CURVE})
     names = {"run": None, "name": '"logs/{run:path}/m.csv"'}
-    assert _names(_read(tmp_path, "logs", files=names)) == ["a/1", "b"]
+    assert _names(read(tmp_path, {}, paths="logs", files=names)) == ["a/1", "b"]
     with pytest.raises(UsageError, match="begins with a part that takes slashes"):
-        _read(tmp_path, "logs", files=names | {"name": '"{run:path}/m.csv"'})
+        read(tmp_path, {}, paths="logs", files=names | {"name": '"{run:path}/m.csv"'})
 
 
 @pytest.mark.parametrize(
@@ -76,7 +73,7 @@ def test_sources_that_are_no_files(tmp_path: Path, source: str, sentence: str) -
     (tmp_path / "empty").mkdir()
     (tmp_path / "there.csv").write_text(CURVE)
     with pytest.raises(DbtoolError) as error:
-        _read(tmp_path, source, files=BY_PATH)
+        read(tmp_path, {}, paths=source, files=BY_PATH)
     assert str(error.value).replace(str(tmp_path), "TMP").startswith(sentence)
 
 
@@ -103,9 +100,10 @@ def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:
     write(tmp_path, {f"r/{n}/m.csv": CURVE for n in "ab"})
     write(tmp_path, {"r/a/hparams.yaml": hparams, "r/a/about.json": about})
     write(tmp_path, {"r/b/hparams.yaml": hparams.replace("relu", "'2.0'"), "r/b/about.json": "{}"})
-    read = _read(
+    found = read(
         tmp_path,
-        "r",
+        {},
+        paths="r",
         files={"name": '"{run}/m.csv"', "run": None, "beside": '["hparams.yaml", "about.json"]'},
         study={"batch_size": '{ column = "bs" }'},
         trial={"seed": '{ column = "seed" }'},
@@ -118,10 +116,10 @@ def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:
             "given": '"by hand"',
         },
     )
-    add_source(read, tmp_path / "db" / read.release)
-    found = query(tmp_path, "SELECT name, batch_size, seed, settings FROM trials ORDER BY name")
+    add_source(found, tmp_path / "db" / found.release)
+    rows = query(tmp_path, "SELECT name, batch_size, seed, settings FROM trials ORDER BY name")
     shared = '"given":"by hand","learning_rate":0.1,"nesterov":true,"note":"none"'
-    assert found == [
+    assert rows == [
         ("a", 16, 3, f'{{"activation":"relu",{shared},"rate":0.3}}'),
         ("b", 16, None, f'{{"activation":2.0,{shared}}}'),
     ]
@@ -147,9 +145,10 @@ def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:
 def test_sentences_about_files_beside(tmp_path: Path, name: str, text: str, sentence: str) -> None:
     write(tmp_path, {"r/a/m.csv": CURVE, f"r/a/{name}": text})
     with pytest.raises(DbtoolError) as error:
-        _read(
+        read(
             tmp_path,
-            "r",
+            {},
+            paths="r",
             files={"run": None, "beside": f'["{name}"]'},
             metaparameters={"learning_rate": '{ column = "lr" }'},
         )
@@ -159,9 +158,10 @@ def test_sentences_about_files_beside(tmp_path: Path, name: str, text: str, sent
 def test_files_beside_that_disagree(tmp_path: Path) -> None:
     write(tmp_path, {"r/a/m.csv": CURVE, "r/a/a.json": '{"lr": 1}', "r/a/b.yaml": "lr: 2"})
     with pytest.raises(RunsError, match=r"b.yaml, column 'lr': run 'm' has '2', and had '1' at .*"):
-        _read(
+        read(
             tmp_path,
-            "r",
+            {},
+            paths="r",
             files={"run": None, "beside": '["a.json", "b.yaml"]'},
             metaparameters={"learning_rate": '{ column = "lr" }'},
         )
