@@ -246,7 +246,7 @@ def small_studies(examples: Sequence[tuple[str, int, int]]) -> Iterator[str]:
                 seen[size] = max(seen[size], size * steps)
         for size, count in seen.items():
             others = [each for other, each in seen.items() if other != size]
-            if others and count * _MUCH_LESS < min(others):
+            if others and 0 < count * _MUCH_LESS < min(others):
                 yield (
                     f"{workload} sees {count:,} examples at batch size {size}, and at least "
                     f"{min(others):,} at others: where its steps count calls of several updates, "

@@ -23,11 +23,7 @@ from tests.support.own_runs import read, values, write
 
 # Small folders of runs in the layouts of other tools; every number follows from a rule of ours.
 Write: TypeAlias = Callable[[Path], None]
-
-
 STEPS = range(0, 60, 10)
-
-
 TASKS = ("imagenet_resnet", "mnist", "ogbg", "wmt")
 
 
@@ -154,8 +150,6 @@ def keras(folder: Path) -> None:
 LAYOUTS: Mapping[str, Write] = {
     write.__name__: write for write in (algoperf, pandas_long, pandas_parquet, keras)
 }
-
-
 FILLED = {
     "workload.dataset": '"digits"',
     "workload.model": '"mlp"',
@@ -180,8 +174,6 @@ EXPECTED: dict[str, tuple[set[str], int, int, float]] = {
     "tensorboard_csv": (set(FILLED) - {"files.step.times"}, 3, 600, 0.04),
     "lightning": ({"workload.dataset", "workload.model"}, 3, 200, 0.25),
 }
-
-
 SAMPLES = Path(__file__).parent / "samples"
 
 
@@ -298,8 +290,6 @@ def test_runs_are_found_in_tables_however_they_are_sorted(tmp_path: Path) -> Non
 
 
 TWO_RUNS = {"a/log.csv": "step,loss,eval_accuracy\n10,1,\n20,0.5,0.7\n30,0.4,0.8\n"}
-
-
 TWO_RUNS["b/log.csv"] = TWO_RUNS["a/log.csv"].replace("0.8", "0.9")
 
 
@@ -378,8 +368,6 @@ NAMES = st.sampled_from(
         *("metric", "value", "dataset", "a.b", 'q"', "", "ü", "\x7f"),
     ]
 )
-
-
 TEXTS = st.sampled_from(
     [
         *("0", "1", "2", "0.5", "95", "x", "", "nan", "inf", "1e400", "True", "finished"),

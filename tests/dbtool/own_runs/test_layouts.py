@@ -199,8 +199,6 @@ TOML = st.recursive(
     ),
     max_leaves=5,
 )
-
-
 NAMES_OF_TABLES = ["top", *filter(None, TABLES)]
 KEYS = [key for lines in TABLES.values() for key in lines]
 KEYS += ["metric", "name", "ignore", "repeated_steps", "file", "maximize", "status", "momentum"]

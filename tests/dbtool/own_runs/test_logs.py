@@ -222,6 +222,7 @@ def test_each_tool_tells_the_same(tool: str, tmp_path: Path) -> None:
     assert query(tmp_path, last) == [(False, 0.5)]
 
 
+@pytest.mark.parametrize("tool", ["mlflow_database", "keras", "text"], indirect=True)
 def test_what_logs_do_not_state_is_one_sentence(tool: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         dbtool.ingest(tmp_path / "logs", tmp_path / "db", source=tool.removesuffix("_database"))

@@ -11,31 +11,19 @@ import pytest
 
 from dbtool.sources.tables.source import read_own_runs
 from dbtool.store.table_files import RunsError
-from tests.support.own_runs import load, mapping_text, query, refused
+from tests.support.own_runs import load, mapping_text, query, read, refused, trials, values
 
 ROWS = (
     "SELECT trial_id, step, val_classification_error, other_metrics FROM measurements ORDER BY ALL"
 )
-
-
 NO_NUMBER = "is not a number; name what is not a metric in files.ignore"
-
-
 NO_SHARE = 'is not a share from 0 to 1; give the column a transform such as "x / 100"'
-
-
 NO_STATUS = (
     'status is "done", and should be COMPLETE, INCOMPLETE or INFEASIBLE, or stand for one of them '
     'as in values = { finished = "COMPLETE" }'
 )
-
-
 NO_RATE = 'learning_rate is "done", and should be a finite number'
-
-
 FROM_0 = "from 0 to 9,223,372,036,854,775,807"
-
-
 WIDE = "run,step,error\na,0,0.9\na,10,0.05\n"
 
 
@@ -47,8 +35,8 @@ def test_wide_with_empty_fields_and_several_files(tmp_path: Path) -> None:
     }
     report = load(tmp_path, files)
     assert (report.trials, report.measurements) == (2, 4)
-    read = read_own_runs([tmp_path / name for name in files], "csv", tmp_path / "mapping.toml")
-    assert "kept in other_metrics under their own names: norm" in read.sentences
+    source = read(tmp_path, files, paths="*.csv", files={"run": '"run"'})
+    assert "kept in other_metrics under their own names: norm" in source.sentences
     found = query(tmp_path, ROWS)
     assert found[:3] == [(0, 0, 0.9, None), (0, 10, 0.5, None), (0, 20, None, {"norm": 3.0})]
     assert repr(found[3]) == "(1, 0, nan, None)"
@@ -56,25 +44,26 @@ def test_wide_with_empty_fields_and_several_files(tmp_path: Path) -> None:
 
 def test_json_lines_with_nested_names(tmp_path: Path) -> None:
     text = (
-        '{"run": "a", "step": 0, "val": {"error": 0.9}, "n": null, "config": {"lr": 0.5}}\n'
-        '\n{"run": "a", "step": 1e1, "val": {"error": NaN}, "ok": true, "config": {"lr": 0.5}}\n'
+        '{"step": 0, "val": {"error": 0.9}, "n": null, "config": {"lr": 0.5}}\n'
+        '\n{"step": 1e1, "val": {"error": NaN}, "ok": true, "config": {"lr": 0.5}}\n'
     )
-    load(
+    source = read(
         tmp_path,
-        {"1.jsonl": text},
-        kind="jsonl",
+        text,
+        "jsonl",
         files={"ignore": '["ok"]'},
         metrics={"val_classification_error": '"val.error"'},
         metaparameters={"learning_rate": '{ column = "config.lr" }'},
     )
-    assert repr(query(tmp_path, ROWS)) == "[(0, 0, 0.9, None), (0, 10, nan, None)]"
-    found = "SELECT learning_rate, status FROM trials"
-    assert query(tmp_path, found) == [(0.5, "INFEASIBLE")]
+    assert repr(values(source)) == "[(0, 0.9), (10, nan)]"
+    [trial] = trials(source)
+    assert (trial.metaparameters, trial.status) == ({"learning_rate": 0.5}, "INFEASIBLE")
 
 
 def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
     accuracy = pa.array([np.float32(0.1), None, np.float32(0.92)], pa.float32())
-    frame = {"run": list("aab"), "step": [0, 5, 0], "acc": accuracy, "p": [{"lr": 0.5}] * 3}
+    frame: Any = {"run": list("aab"), "step": [0, 5, 0], "acc": accuracy, "p": [{"lr": 0.5}] * 3}
+    frame["took"] = pa.array([None, None, 1_500], "duration[ms]")
     pq.write_table(
         pa.table({**frame, "tags": [["x"], [], None], "note": list("xyz")}),
         tmp_path / "runs.parquet",
@@ -88,7 +77,7 @@ def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
     assert sentences.startswith(f"1.parquet row 1, column 'note': 'x' {NO_NUMBER}; 1.parquet row 2")
     ignore = {"ignore": '["note"]'}
     load(tmp_path, {"1.parquet": text}, kind="parquet", files=ignore, **options)
-    assert query(tmp_path, ROWS) == [(0, 0, 0.9, None), (1, 0, 0.08, None)]
+    assert query(tmp_path, ROWS) == [(0, 0, 0.9, None), (1, 0, 0.08, {"took": 1.5})]
     assert query(tmp_path, "SELECT DISTINCT learning_rate FROM trials") == [(0.5,)]
     pq.write_table(pa.table({"x": pa.array([0], pa.timestamp("s", "Mars"))}), tmp_path / "mars")
     for content, reason in (
@@ -99,49 +88,11 @@ def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
         assert refused(tmp_path / "no", {"2.parquet": content}, kind="parquet") == sentence
 
 
-def test_durations_of_a_data_frame_are_seconds(tmp_path: Path) -> None:
-    frame = {"run": ["a"], "step": [0], "error": [0.5], "took": pa.array([1_500], "duration[ms]")}
-    pq.write_table(pa.table(frame), tmp_path / "runs.parquet")
-    load(tmp_path, {"1.parquet": (tmp_path / "runs.parquet").read_bytes()}, kind="parquet")
-    assert query(tmp_path, ROWS) == [(0, 0, 0.5, {"took": 1.5})]
-
-
-def test_file_names_name_runs_and_properties(tmp_path: Path) -> None:
-    files = {
-        f"lr-{rate}/seed-{seed}.csv": f"step,error\n0,0.9\n{seed},0.05\n"
-        for rate, seed in (("0.1", 3), ("0.1", 4), ("0.2", 5))
-    }
-    load(
-        tmp_path,
-        files,
-        files={"run": None, "name": '"lr-{lr}/{run}.csv"'},
-        metaparameters={"learning_rate": '{ column = "lr" }'},
-    )
-    rates = "SELECT trial_id, learning_rate, steps FROM trials ORDER BY ALL"
-    assert query(tmp_path, rates) == [(0, 0.1, 3), (1, 0.1, 4), (2, 0.2, 5)]
-
-
 def test_without_a_column_each_file_is_a_run(tmp_path: Path) -> None:
     files = {f"{name}.csv": "step,error\n0,0.9\n" for name in "ab"}
     assert load(tmp_path, files, files={"run": None}).trials == 2
     same = {f"{name}/x.csv": "step,error\n0,0.9\n" for name in "ab"}
     assert "a/x.csv and " in refused(tmp_path / "other", same, files={"run": None})
-
-
-def test_table_of_runs(tmp_path: Path) -> None:
-    table = "id,lr,bs,when\nb,0.2,64,now\na,0.1,32,now\nc,0.3,32,now\n"
-    load(
-        tmp_path,
-        {"1.csv": "run,step,error\na,0,0.5\nb,0,0.6\n"},
-        also={"table.csv": table},
-        runs={"file": '"table.csv"', "run": '"id"'},
-        study={"batch_size": '{ column = "bs" }'},
-        metaparameters={"learning_rate": '{ column = "lr" }'},
-    )
-    read = read_own_runs([tmp_path / "1.csv"], "csv", tmp_path / "mapping.toml")
-    assert "left out, as they have no measurements: c" in read.sentences
-    found = "SELECT batch_size, trial_id, learning_rate FROM trials ORDER BY ALL"
-    assert query(tmp_path, found) == [(32, 0, 0.1), (64, 0, 0.2)]
 
 
 def test_about_the_release(tmp_path: Path) -> None:

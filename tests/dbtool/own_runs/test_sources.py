@@ -12,11 +12,7 @@ from dbtool.store.table_files import RunsError
 from tests.support.own_runs import load, query, read, write
 
 CURVE = "step,error\n0,0.9\n10,0.05\n"
-
-
 NAMES = "SELECT name FROM trials ORDER BY trial_id"
-
-
 BY_PATH = {"run": '["study", "trial"]', "name": '"{study}/trial_{trial}/m.csv"'}
 
 
@@ -79,19 +75,20 @@ def test_sources_that_are_no_files(tmp_path: Path, source: str, sentence: str) -
 
 def test_several_columns_name_a_run(tmp_path: Path) -> None:
     text = "lr,seed,step,error\n0.1,0,0,0.9\n0.1,1,0,0.8\n0.2,0,0,0.7\n0.1,0,5,0.6\n"
-    table = "lr,seed,size\n0.1,0,8\n0.1,1,8\n0.2,0,8\n"
-    load(
+    table = "lr,seed,size\n0.1,0,8\n0.1,1,8\n0.2,0,16\n0.2,1,16\n"
+    found = read(
         tmp_path,
-        {"1.csv": text},
-        also={"runs.csv": table},
+        {"log.csv": text, "runs.csv": table},
         files={"run": '["lr", "seed", "lr"]'},
         runs={"file": '"runs.csv"', "run": '["lr", "seed"]'},
         study={"batch_size": '{ column = "size" }'},
     )
-    assert query(tmp_path, NAMES) == [("0.1/0",), ("0.1/1",), ("0.2/0",)]
+    assert _names(found) == ["0.1/0", "0.1/1", "0.2/0"]
+    assert [each.study.batch_size for each in found.by_study] == [8, 16]
+    assert found.sentences == ("left out, as they have no measurements: 0.2/1",)
     clash = "lr,seed,step,error\na/b,c,0,0.9\na,b/c,0,0.8\n"
     with pytest.raises(RunsError, match="'a' and 'b/c' would be one run with 'a/b' and 'c'"):
-        load(tmp_path, {"1.csv": clash}, files={"run": '["lr", "seed"]'})
+        read(tmp_path, clash, files={"run": '["lr", "seed"]'})
 
 
 def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:

@@ -12,8 +12,6 @@ from dbtool.store.table_files import RunsError
 from tests.support.own_runs import load, query, read, refused, values
 
 ERROR_AND_LOSS = {"val_classification_error": '"error"', "batch_cross_entropy_error": '"loss"'}
-
-
 COUNTED: Mapping[str, tuple[str, Mapping[str, Any], list[tuple[int, float]]]] = {
     "a counter of updates beside wandb's": (
         ('{"_step": 0, "trainer/global_step": 49, "error": 0.5}\n'
@@ -58,8 +56,6 @@ def test_steps_are_updates(tmp_path: Path, case: str) -> None:
 
 
 LOST = "step,error\n10,0.5\n20,0.3\n30,0.2\n40,0.09\n"
-
-
 BRANCH = [(10, 0.5), (20, 0.3), (25, 0.28), (35, 0.22), (45, 0.15)]
 
 

@@ -82,8 +82,6 @@ def test_a_key_with_two_values_isrefused(tmp_path: Path, name: str, text: str) -
 
 
 PLAIN = b"run,step,error\na,0,0.3\na,9,0.05\n"
-
-
 ZSTD = pa.compress(PLAIN, codec="zstd", asbytes=True)
 
 

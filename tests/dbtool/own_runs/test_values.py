@@ -21,11 +21,7 @@ from dbtool.sources.numbers import TRANSFORMS, narrow_bits, number, same, transf
 from tests.support.own_runs import load, mapping_text, query, read, trials, values
 
 ERROR_AND_LOSS = {"val_classification_error": '"error"', "batch_cross_entropy_error": '"loss"'}
-
-
 ACCURACY = {"val_classification_error": '{ column = "acc", transform = "1 - x" }'}
-
-
 FILLED = [(200, 0.42), (400, 0.34)]
 
 
@@ -77,8 +73,6 @@ def _parquet(column: list[Any]) -> bytes:
 
 
 NARROW = [0.98, 0.99, 0.9913]
-
-
 WIDER = [float(np.float32(each)) for each in NARROW]
 
 
