@@ -89,7 +89,7 @@ def refuse_histories(files: Files, mapping: RunMapping) -> None:
     """
     _refuse_direction(files, mapping)
     if mapping.files.sampled is None:
-        _refuse_sampled(files, mapping.files.steps.constant_times)
+        _refuse_sampled(files)
         if mapping.workload.goal is not None:
             _refuse_final(files, mapping)
 
@@ -181,7 +181,7 @@ def _of_rows(files: Files, mapping: RunMapping) -> str:
     return " and ".join(column for column, given in found if len(set(given)) == len(runs))
 
 
-def _refuse_sampled(files: Files, unit: int) -> None:
+def _refuse_sampled(files: Files) -> None:
     """Refuse histories that look sampled.
 
     They have exactly as many steps as a tool keeps, with gaps of different sizes between them. With
@@ -189,20 +189,24 @@ def _refuse_sampled(files: Files, unit: int) -> None:
     one before, by one unit of updates.
     """
     # All steps of a run, and those of each metric.
-    every = files.values.select("run", pl.lit(None, pl.String).alias("metric"), "step").unique()
+    no_metric = pl.lit(None, pl.String).alias("metric")
+    every = files.values.select("run", no_metric, "step", "times").unique()
     gaps = (
-        pl.concat([every, files.values.select("run", "metric", "step")])
+        pl.concat([every, files.values.select("run", "metric", "step", "times")])
         .sort("step")
         .group_by("run", "metric")
         .agg(
             pl.len(),
             pl.col("step").diff().drop_nulls().n_unique().alias("gaps"),
             pl.col("step").diff().max().alias("most"),
+            pl.col("times").first(),
         )
     )
     # Two kinds of gaps come from a first or last step that is out of line.
     uneven = pl.col("len").is_in(_CAPS) & (pl.col("gaps") > 2)
-    apart = (pl.col("len") == _WANDB) & pl.col("metric").is_null() & (pl.col("most") > unit)
+    apart = (
+        (pl.col("len") == _WANDB) & pl.col("metric").is_null() & (pl.col("most") > pl.col("times"))
+    )
     sampled = gaps.filter(uneven | apart).sort("run", "len")
     if sampled.is_empty():
         return

@@ -120,32 +120,23 @@ class StepColumn(_Table, frozen=True):
     divide: _Times = 1
     plus: SmallCount = 0
 
-    @property
-    def constant_times(self) -> int:
-        """Return the `times` of all runs; 1 where each run has its own, which is applied later."""
-        return self.times if isinstance(self.times, int) else 1
-
-    @property
-    def constant_divide(self) -> int:
-        """Return the divisor that applies at once; 1 where the `times` of each run come first."""
-        return self.divide if isinstance(self.times, int) else 1
-
     def __str__(self) -> str:
-        times = f" times {self.constant_times}" if self.constant_times != 1 else ""
-        return f"{times} divided by {self.divide}" if self.constant_divide != 1 else times
+        by = self.times.column if isinstance(self.times, Column) else self.times
+        times = f" times {by}" if by != 1 else ""
+        return f"{times} divided by {self.divide}" if self.divide != 1 else times
 
-    def step(self, text: str, plus: int) -> int | None:
+    def step(self, text: str, plus: int, times: int) -> int | None:
         """Return the step that a text in the column stands for; None for other texts.
 
         Args:
             text: what the column has.
             plus: added first.
+            times: the updates in each unit of its run.
         """
-        times, divide = self.constant_times, self.constant_divide
         count = whole_number(text, times)
-        if count is None or (count + plus * times) % divide:
+        if count is None or (count + plus * times) % self.divide:
             return None
-        step = (count + plus * times) // divide
+        step = (count + plus * times) // self.divide
         return step if 0 <= step < 2**63 else None
 
 

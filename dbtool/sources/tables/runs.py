@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 # Names that a metric must not have.
 _TAKEN = {*KEYS, OTHER_METRICS}
 _KEYS = ["run", "metric", "step"]
-_VALUES = {"run": pl.Int64, "metric": pl.String, "step": pl.Int64, "value": pl.Float64}
+_VALUES = {
+    "run": pl.Int64,
+    "metric": pl.String,
+    "step": pl.Int64,
+    "value": pl.Float64,
+    "times": pl.Int64,
+}
 # Our columns beside those of the files: the run, the step as text, and its position. A column
 # without a name is not read.
 _RUN, _STEP, _NUMBER = "\0run", "\0step", "\0number"
@@ -93,7 +99,8 @@ class Files:
 
     Attributes:
         runs: in the order in which they first appear.
-        values: run (its number), metric, step, value; sorted, each step once.
+        values: run (its number), metric, step, value, and the updates in each unit of its steps;
+            sorted, each step once.
         columns: the columns of the files, and the parts of their names.
     """
 
@@ -109,12 +116,14 @@ class RunReader:
     Attributes:
         paths: the files; they may contain parts of the same runs.
         mapping: describes their contents.
+        times: returns the updates in each unit that a run's steps count.
         problems: collects errors: a file is malformed or not as the mapping describes it.
         notes: collects what is odd about the files.
     """
 
     paths: Sequence[Path]
     mapping: RunMapping
+    times: Callable[[Run], int]
     problems: Problems
     notes: Notes
 
@@ -137,7 +146,7 @@ class RunReader:
             if len(rows):
                 rows, runs = self._with_runs(rows)
                 self._keep(rows, runs, beside)
-                values = self._values(rows)
+                values = self._values(rows, runs)
         # Metrics of the long format are known only from sound rows.
         if whole and not (files.metric and self.problems):
             self._refuse_missing(columns, values)
@@ -149,7 +158,7 @@ class RunReader:
         values = values.sort(_KEYS, maintain_order=True)
         kept = values.unique(_KEYS, keep="last" if last else "first", maintain_order=True)
         columns |= {column for said in beside.values() for column, _ in said}
-        return Files(runs, kept.select(list(_VALUES)), frozenset(columns))
+        return Files(runs, kept.select(*_VALUES), frozenset(columns))
 
     def _rows(
         self,
@@ -222,7 +231,7 @@ class RunReader:
                 with self.problems:
                     runs[number].keep(column, Cell(text, self._position(file, line)))
 
-    def _values(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _values(self, rows: pl.DataFrame, runs: Sequence[Run]) -> pl.DataFrame:
         """Return the values of all metrics, with the position of each."""
         files = self.mapping.files
         self._require(rows, files.steps.column, empty=True)
@@ -241,7 +250,7 @@ class RunReader:
         if not values:
             return pl.DataFrame(schema=_VALUES)
         row = [FILE, LINE] if files.metric is None else ["run", "step"]
-        return without_missing(self._with_steps(pl.concat(values)), row)
+        return without_missing(self._with_steps(pl.concat(values), runs), row)
 
     def _unpivoted(self, rows: pl.DataFrame, kept: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
         """Yield the texts of columns that may be metrics, many at a time, with their columns."""
@@ -320,13 +329,15 @@ class RunReader:
             )
             self._refuse(wrong.filter(~is_null), str(column), reason + '"x / 100"')
 
-    def _with_steps(self, values: pl.DataFrame) -> pl.DataFrame:
+    def _with_steps(self, values: pl.DataFrame, runs: Sequence[Run]) -> pl.DataFrame:
         """Return values with their steps, without those that have none."""
-        steps = self.mapping.files.steps
-        pairs = values.select(_STEP, "plus").drop_nulls().unique()
-        numbers = pl.Series("step", [steps.step(*pair) for pair in pairs.iter_rows()], pl.Int64)
-        by_text = pairs.with_columns(numbers)
-        values = values.join(by_text, on=[_STEP, "plus"], how="left", maintain_order="left")
+        steps, keys = self.mapping.files.steps, [_STEP, "plus", "times"]
+        times = pl.Series("times", map(self.times, runs), pl.Int64)
+        values = values.with_columns(times.gather(values[_RUN]).fill_null(1))
+        by_text = values.select(keys).drop_nulls().unique()
+        numbers = [steps.step(*row) for row in by_text.iter_rows()]
+        by_text = by_text.with_columns(pl.Series("step", numbers, pl.Int64))
+        values = values.join(by_text, on=keys, how="left", maintain_order="left")
         wrong = values.filter(pl.col("step").is_null()).unique([FILE, LINE], maintain_order=True)
         wrong = wrong.with_columns(pl.col(_STEP).alias("text"))
         empty = pl.col("text").is_null()

@@ -14,7 +14,7 @@ from dbtool.core.errors import DbtoolError, UsageError, few_of
 from dbtool.core.manifest import About
 from dbtool.sources.tables.files import find_files
 from dbtool.sources.tables.histories import oddities, refuse_histories, small_studies
-from dbtool.sources.tables.mapping import RunMapping, StepColumn, Tables, read_mapping
+from dbtool.sources.tables.mapping import RunMapping, Tables, read_mapping
 from dbtool.sources.tables.runs import Run, RunReader
 from dbtool.sources.tables.studies import (
     MeasuredRun,
@@ -24,7 +24,7 @@ from dbtool.sources.tables.studies import (
     properties_of,
     read_table_of_runs,
 )
-from dbtool.store.table_files import FRAME, Notes, Problems, shown
+from dbtool.store.table_files import FRAME, Notes, Problems
 from dbtool.store.tables import as_table
 from dbtool.store.texts import read_parts, text_frame
 
@@ -172,7 +172,16 @@ def runs_of(
     with problems:
         table = read_table_of_runs(mapping, columns)
     has_table = not problems
-    files = RunReader(paths, mapping, problems, notes).read(read, on_progress)
+
+    def times(run: Run) -> int:
+        of_all = mapping.files.steps.times
+        if isinstance(of_all, int):
+            return of_all
+        # What is wrong with them is told below.
+        found = properties_of(run, mapping, table, (), Problems())["files"]
+        return int(found.get("times", 1))
+
+    files = RunReader(paths, mapping, times, problems, notes).read(read, on_progress)
     if not has_table:
         # Otherwise each run would be reported as missing there.
         problems.refuse()
@@ -185,11 +194,8 @@ def runs_of(
     for run in files.runs:
         before = len(problems)
         properties = properties_of(run, mapping, table, columns, problems)
-        with problems:
-            if (run.number,) in parts and len(problems) == before:
-                times = properties["files"].get("times")
-                values = _in_updates(run, parts[run.number,], times, mapping.files.steps)
-                measured.append(MeasuredRun(run, properties, values))
+        if (run.number,) in parts and len(problems) == before:
+            measured.append(MeasuredRun(run, properties, parts[run.number,].drop("times")))
     studies = by_study(measured, mapping.search_space, problems)
     problems.refuse()
     without = [run.name for run in files.runs if (run.number,) not in parts]
@@ -210,20 +216,3 @@ def runs_of(
 def _examples(studies: Iterable[StudyRuns]) -> list[tuple[str, int, int]]:
     """Return the workload, batch size and most steps of each study."""
     return [(*each.study.key, max(run.steps for run in each.runs)) for each in studies]
-
-
-def _in_updates(
-    run: Run, values: pl.DataFrame, times: int | None, steps: StepColumn
-) -> pl.DataFrame:
-    """Return values with steps in updates, where each run has its own number of them in a unit."""
-    if times is None:
-        return values
-    last = int(values.select(pl.col("step").max()).item())
-    if last * times >= 2**63:
-        raise run.first.error(None, f"run {shown(run.name)} has {times} steps in each of {last}")
-    updates = values.with_columns(pl.col("step") * times)
-    wrong = updates.filter(pl.col("step") % steps.divide != 0)["step"]
-    if len(wrong):
-        reason = f"{wrong[0]:,} divided by {steps.divide:,} is not a step, a whole number"
-        raise run.first.error(steps.column, f"run {shown(run.name)}: {reason}")
-    return updates.with_columns(pl.col("step") // steps.divide)

@@ -25,9 +25,9 @@ COUNTED: Mapping[str, tuple[str, Mapping[str, Any], list[tuple[int, float]]]] = 
         [(1, 0.5), (2, 0.25)],
     ),
     "calls of several updates": (
-        '{"call": 4, "updates": 25, "error": 0.5}\n{"call": 8, "error": 0.25}\n',
+        '{"call": 0.5, "updates": 50, "error": 0.5}\n{"call": 4, "error": 0.25}\n',
         {"files": {"step": '{ column = "call", times = { column = "updates" } }'}},
-        [(100, 0.5), (200, 0.25)],
+        [(25, 0.5), (200, 0.25)],
     ),
     "epochs, and parts of them": (
         '{"epoch": 0.25, "error": 0.5}\n{"epoch": 2, "error": 0.25}\n',
