@@ -151,12 +151,12 @@ def _show(source: "Source") -> None:
     from dbtool.cli.table import View
     from dbtool.sources.ingest import preview
 
-    found = preview(source)
-    if found.measurements is not None:
-        print_table(found.trials, Format.TABLE, view=View(wide=True))
+    trials, measurements, sentence = preview(source)
+    if measurements is not None:
+        print_table(trials, Format.TABLE, view=View(wide=True))
         typer.echo()
-        print_table(found.measurements, Format.TABLE, view=View(wide=True))
-    tell(found.sentence)
+        print_table(measurements, Format.TABLE, view=View(wide=True))
+    tell(sentence)
 
 
 def _guess(folders: list[Path]) -> None:

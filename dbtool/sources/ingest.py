@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -176,16 +176,8 @@ def ingest(
         return [conclude(report, report.added(), on_message)]
 
 
-class Preview(NamedTuple):
-    """What would be stored: the first trials and measurements, and the counts."""
-
-    trials: pa.Table
-    measurements: pa.Table
-    sentence: str
-
-
-def preview(source: Source) -> Preview:
-    """Return what would be stored of a source."""
+def preview(source: Source) -> tuple[pa.Table, pa.Table | None, str]:
+    """Return what would be stored: the first trials and measurements, and a sentence of counts."""
     index, measurements, rows = Index(), None, 0
     for footer, tables in source.studies(Addition(Report(source.about.release, Path()))):
         index.add(Shard("", "", 0, footer))
@@ -194,13 +186,11 @@ def preview(source: Source) -> Preview:
             rows += len(table)
     columns = ["workload", "batch_size", "trial_id", "status", "steps", "name", "metaparameters"]
     trials = index.trials.slice(0, _FIRST_ROWS).select(columns)
-    return Preview(
-        trials.rename_columns(["run" if name == "name" else name for name in columns]),
-        measurements,
-        f"found {counted(len(index.trials), 'run')} of "
-        f"{counted(len(index.studies), 'study', 'studies')} with {counted(rows, 'measurement')}; "
-        "the first are shown, and nothing was stored",
-    )
+    trials = trials.rename_columns(["run" if name == "name" else name for name in columns])
+    found = f"found {counted(len(index.trials), 'run')} of "
+    found += f"{counted(len(index.studies), 'study', 'studies')} with "
+    found += f"{counted(rows, 'measurement')}; the first are shown, and nothing was stored"
+    return trials, measurements, found
 
 
 def open_source(

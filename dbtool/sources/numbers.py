@@ -153,18 +153,15 @@ def transformed(texts: pl.Series, transform: str | None, *, bits: int | None = N
         values = texts.cast(pl.Float64)
     if transform is None:
         return values
+    # One less infinity is infinity of the other sign, as with any number; nan stays.
+    sign = -1 if transform.startswith("1 - ") else 1
     turned = [
-        None if value is None else _transformed_value(text, value, transform)
+        TRANSFORMS[transform](EXACT.create_decimal(text))
+        if value is not None and math.isfinite(value)
+        else value and sign * value
         for text, value in zip(texts, values, strict=True)
     ]
     return pl.Series(texts.name, turned, pl.Float64)
-
-
-def _transformed_value(text: str, value: float, transform: str) -> float:
-    if math.isfinite(value):
-        return TRANSFORMS[transform](EXACT.create_decimal(text))
-    # One less infinity is infinity of the other sign, as with any number; nan stays.
-    return -value if transform.startswith("1 - ") else value
 
 
 def _log(value: Decimal) -> float:

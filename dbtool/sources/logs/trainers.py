@@ -23,7 +23,7 @@ from dbtool.sources.logs.log import (
     settings_of,
 )
 from dbtool.sources.tables import words
-from dbtool.store.table_files import Position
+from dbtool.store.table_files import Position, shown
 from dbtool.store.texts import EMPTY, LINE, read_document, read_parts
 
 if TYPE_CHECKING:
@@ -131,7 +131,12 @@ def read_keras(path: Path) -> Iterator[LoggedRun]:
 
 def _csv_rows(path: Path, step: str) -> pl.DataFrame:
     """Return the rows of a CSV with a column a metric in the long format."""
+    if not content(path):
+        # A run that has only begun.
+        return long_rows([])
     rows = pl.concat(read_parts(path, "csv"))
+    if step not in rows.columns:
+        raise Position(path, 1).error(None, f"it has no column {shown(step)}")
     # Polars refuses names that the columns have.
     of_rows = rows.select(pl.col(LINE), pl.col(step).alias(STEP))
     values = rows.drop({STEP, _EPOCH}, strict=False)

@@ -346,6 +346,11 @@ def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path: Pat
             "loss line 1: it is not a time, a value and a step",
         ),
         (
+            {"metrics.csv": "e,loss\n1,2\n", "hparams.yaml": ""},
+            "line 1: it has no column 'step'",
+        ),
+        ({"metrics.csv": "", "hparams.yaml": ""}, "the logs have no measurements"),
+        (
             {"metrics.csv": "step,loss\n1,2\n", "hparams.yaml": "", "trainer_state.json": "{}"},
             "give one of --from huggingface, as of",
         ),
