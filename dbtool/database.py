@@ -10,7 +10,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded
 from dbtool.store.locations import named_location
 from dbtool.store.opening import FETCH_BYTES, open_location
-from dbtool.store.questions import known_release
+from dbtool.store.questions import known_release, workload_names
 from dbtool.store.releases import Releases
 from dbtool.store.result import names_uncut
 
@@ -98,15 +98,13 @@ class Database(Releases):
 
         settings = Settings(level, overhead, start, trials, curve)
         goals = [goal] if goal is None or isinstance(goal, int | float) else list(goal)
-        names = workload if isinstance(workload, str) else list(workload)
-
-        def crossings(names: str | list[str]) -> pl.DataFrame:
-            return pl.concat(
-                self.crossings(names, goal=each, metric=metric, release=release) for each in goals
-            )
-
-        other = None if against is None else crossings(against)
-        return scaling_of_trials(self, crossings(names), settings, other)
+        names = workload_names(self, workload, release)
+        others = [] if against is None else workload_names(self, against, release)
+        every = list(dict.fromkeys([*names, *others]))
+        crossings = pl.concat(
+            self.crossings(every, goal=each, metric=metric, release=release) for each in goals
+        )
+        return scaling_of_trials(self, crossings, settings, names, others)
 
     def plot(
         self,

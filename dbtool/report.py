@@ -25,7 +25,7 @@ from dbtool.core.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.kinds import Form
@@ -110,7 +110,7 @@ class ScalingReport:
             return noise_scale_rows(self.trials.moments, critical, level=self.settings.level)
         tasks = tasks_of(self.trials.crossings, self.trials.workloads)
         if kind == "profiles":
-            return performance_profiles(tasks, k=self.settings.trials).rows
+            return performance_profiles(tasks, k=self.settings.trials)
         return comparison_rows(tasks, self.settings.trials, level=self.settings.level)
 
     def in_short(self) -> pl.DataFrame:
@@ -191,21 +191,32 @@ def scaling_of_trials(
     db: Releases,
     crossings: pl.DataFrame,
     settings: Settings,
-    against: pl.DataFrame | None = None,
+    workloads: Collection[str],
+    against: Collection[str] = (),
 ) -> ScalingReport:
-    """Return the report of trials, which are rows of `Database.crossings`.
+    """Return the report of trials, with all that its text and its rows need.
+
+    Args:
+        db: the database of the trials.
+        crossings: their rows of `Database.crossings`.
+        settings: the settings of the analysis.
+        workloads: names of those to report on.
+        against: of the one whose critical batch sizes are compared with theirs.
 
     Raises:
-        UsageError: `against` has the trials of several workloads.
+        UsageError: the trials `against` are of several workloads.
     """
-    trials = Trials(db, crossings, moments_of_trials(db, crossings), db.workloads())
-    others = [] if against is None else answers_of_trials(against, settings)
+    answers = answers_of_trials(crossings, settings)
+    others = [each for each in answers if each.workload in against]
     names = list(dict.fromkeys(f"{each.workload} ({each.release})" for each in others))
     if len(names) > 1:
         raise UsageError(
             f"ratios are to one workload, and these are {len(names)}: {', '.join(names)}"
         )
-    return ScalingReport(answers_of_trials(crossings, settings), settings, trials, others)
+    own = crossings.filter(pl.col("workload").is_in(workloads))
+    trials = Trials(db, own, moments_of_trials(db, own), db.workloads())
+    chosen = [each for each in answers if each.workload in workloads]
+    return ScalingReport(chosen, settings, trials, others)
 
 
 def scaling_of_table(

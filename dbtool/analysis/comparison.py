@@ -25,7 +25,7 @@ from dbtool.analysis.best_of_k import chance_above
 from dbtool.analysis.searches import FEWEST_TRIALS, searches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dbtool.analysis.censored import Floats
     from dbtool.analysis.searches import Search
@@ -191,19 +191,19 @@ def chance_interval(steps: Floats, others: Floats, k: int, *, level: float) -> t
         level: of the interval.
     """
     value = chance_of_fewer(steps, others, k)
-    without = (
-        [chance_of_fewer(np.delete(steps, one), others, k) for one in range(len(steps))]
-        if len(steps) > k
-        else [],
-        [chance_of_fewer(steps, np.delete(others, one), k) for one in range(len(others))]
-        if len(others) > k
-        else [],
-    )
-    variance = sum((len(each) - 1) * float(np.var(each)) for each in without if each)
+    variance = _variance(steps, k, lambda some: chance_of_fewer(some, others, k))
+    variance += _variance(others, k, lambda some: chance_of_fewer(steps, some, k))
     count = (len(steps) + len(others)) / k
     if variance > 0:
         count = min(count, value * (1 - value) / variance)
     return _wilson(value, count, float(stdtrit(min(len(steps), len(others)) - 1, (1 + level) / 2)))
+
+
+def _variance(trials: Floats, k: int, chance_of: Callable[[Floats], float]) -> float:
+    """Return the variance of a chance that comes from the choice of some trials."""
+    count = len(trials)
+    without = [chance_of(np.delete(trials, one)) for one in range(count)] if count > k else [0.0]
+    return (count - 1) * float(np.var(without))
 
 
 def _wilson(share: float, count: float, bound: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""A number with the interval that it lies in."""
+"""A number with the interval that it lies in, and ratios of two that were estimated apart."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ class Interval:
         """Return the columns of these names for a row; missing ends are null."""
         return {value: self.value, low: self.low or None, high: finite(self.high)}
 
+    def over(self, other: Interval) -> Interval:
+        """Return the ratio to another one, with the widest ends that both intervals allow."""
+        value = self.value / other.value if self.value and other.value else None
+        return Interval(
+            value, self.low / other.high, self.high / other.low if other.low else math.inf
+        )
+
 
 NOTHING_KNOWN = Interval(None, 0.0, math.inf)
 
@@ -31,3 +38,23 @@ NOTHING_KNOWN = Interval(None, 0.0, math.inf)
 def finite(value: float) -> float | None:
     """Return the value, or None where it is not finite."""
     return value if math.isfinite(value) else None
+
+
+def ratio(one: Interval | None, other: Interval | None) -> Interval:
+    """Return how many times the other batch size the one is.
+
+    On a log scale the distances of the ends from the values add up in squares (Zou and Donner
+    2008, Statistics in Medicine 27, p. 1693), so that an interval may be longer on one side. Where
+    a value is not identified, the interval goes from the least ratio of any two to the largest.
+
+    Args:
+        one: the numerator; None where nothing is known of it.
+        other: the denominator, likewise.
+    """
+    one, other = one or NOTHING_KNOWN, other or NOTHING_KNOWN
+    if one.value is None or other.value is None:
+        return one.over(other)
+    value = one.value / other.value
+    below = math.hypot(math.log(one.value / one.low), math.log(other.high / other.value))
+    above = math.hypot(math.log(one.high / one.value), math.log(other.value / other.low))
+    return Interval(value, value * math.exp(-below), value * math.exp(above))

@@ -16,8 +16,8 @@ far as the best. The single best trial is mostly luck.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -45,7 +45,7 @@ FEWEST_RATES = 4
 _OUTER = 0.1  # of the searched range, on each side: the best rate may lie beyond it
 _LEAST_SCALE = 0.05
 _GRID = 181
-_PARAMETERS: dict[Law, int] = {"power": 3, "saturating": 3, "surge": 3}
+LAWS: tuple[Law, ...] = get_args(Law)
 
 
 @dataclass(frozen=True)
@@ -136,31 +136,23 @@ def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
     with np.errstate(divide="ignore"):
         lower = np.log(np.array([each.low for each in bounded]))
         upper = np.log(np.array([each.high for each in bounded]))
-    found: dict[Law, tuple[float, float, float, float, float]] = {}
-    for law in _PARAMETERS:
+    found: dict[Law, RateLaw] = {}
+    heights: dict[Law, float] = {}
+    for law in LAWS:
         grid = _grid(law, sizes)
         shapes = _log_shape(law, grid, sizes)
         fits = fit_intervals(lower, upper, shapes, np.ones((*shapes.shape, 1)), _LEAST_SCALE)
-        scale = grid if law == "power" else np.log(grid)
-        bound = profile_bound(closed, 2, level)
-        floor = fits.log_likelihood.max() - bound
-        low, high = closed_interval(scale, fits.log_likelihood, floor)
-        best = sum(top(fits.log_likelihood)) // 2
-        found[law] = (
-            float(fits.log_likelihood.max()),
-            peak(scale, fits.log_likelihood),
-            low,
-            high,
-            float(fits.coefficients[best, 0]),
-        )
-    most = max(each[0] for each in found.values())
-    raw = {law: math.exp(each[0] - most) for law, each in found.items()}
-    law = next(name for name, each in found.items() if each[0] >= most - MISSED)
-    _, parameter, low, high, factor = found[law]
-    if law != "power":
-        parameter, low, high = math.exp(parameter), math.exp(low), math.exp(high)
-    weights = {name: value / sum(raw.values()) for name, value in raw.items()}
-    return RateLaw(weights, law, parameter, low, high, math.exp(factor))
+        likelihood = fits.log_likelihood
+        scale, original = (grid, float) if law == "power" else (np.log(grid), math.exp)
+        heights[law] = float(likelihood.max())
+        ends = closed_interval(scale, likelihood, heights[law] - profile_bound(closed, 2, level))
+        best = sum(top(likelihood)) // 2
+        parameter, low, high = map(original, (peak(scale, likelihood), *ends))
+        found[law] = RateLaw({}, law, parameter, low, high, math.exp(fits.coefficients[best, 0]))
+    most = max(heights.values())
+    raw = {law: math.exp(height - most) for law, height in heights.items()}
+    chosen = next(found[law] for law, height in heights.items() if height >= most - MISSED)
+    return replace(chosen, weights={law: value / sum(raw.values()) for law, value in raw.items()})
 
 
 def _rates(search: Search, rate: Rate) -> Floats:

@@ -19,14 +19,13 @@ fill a whole phase.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from scipy.special import stdtrit
 
-from dbtool.analysis.interval import Interval
+from dbtool.analysis.interval import NOTHING_KNOWN, Interval
 from dbtool.analysis.learning_rates import NEARLY
 from dbtool.core.resources import query
 from dbtool.store.questions import Question
@@ -65,29 +64,9 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 }
 
 
-@dataclass(frozen=True)
-class NoiseScale(Interval):
-    """A noise scale in examples, or its ratio to a batch size.
-
-    The value is reported where the interval is closed: not where the gradient is lost in its noise.
-    """
-
-    def over(self, critical: Estimate | None) -> NoiseScale:
-        """Return its ratio to a critical batch size.
-
-        The ends come from both intervals, so the interval holds wherever both hold. A critical
-        batch size with only one known end leaves one end of the ratio; None leaves none.
-        """
-        if critical is None:
-            return NoiseScale(None, 0.0, math.inf)
-        value = self.value / critical.value if self.value and critical.value else None
-        high = self.high / critical.low if critical.low > 0 else math.inf
-        return NoiseScale(value, self.low / critical.high, high)
-
-
 def noise_scale(
     squared_norm: Floats, covariance_trace: Floats, blocks: NDArray[np.int64], *, level: float
-) -> NoiseScale:
+) -> Interval:
     """Return the ratio of the averages of two moments, with an interval by the block jackknife.
 
     Measurements along a trial depend on each other, so blocks of them are dropped, one at a time
@@ -95,7 +74,7 @@ def noise_scale(
     sum(covariance_trace - r squared_norm) lies within its jackknife error of 0, by Student's t with
     one degree of freedom less than blocks (Fieller 1954, Journal of the Royal Statistical Society B
     16). Where the averaged squared norm is not certainly above 0, the interval is open, as it
-    should be; an error of the quotient itself would not show that.
+    should be, and there is no value; an error of the quotient itself would not show that.
 
     Args:
         squared_norm: [measurements] estimates of |G|^2; single ones may be below 0.
@@ -108,7 +87,7 @@ def noise_scale(
     traces = np.bincount(number, weights=covariance_trace)
     count = len(norms)
     if count < FEWEST_BLOCKS:
-        return NoiseScale(None, 0.0, math.inf)
+        return NOTHING_KNOWN
     # The jackknife's covariance of a sum is that of its blocks' sums, times their number.
     covariance = np.cov(norms, traces) * count
     bound = stdtrit(count - 1, (1 + level) / 2) ** 2
@@ -118,7 +97,7 @@ def noise_scale(
         traces.sum() ** 2 - bound * covariance[1, 1],
     )
     is_closed = low > 0 and math.isfinite(high)
-    return NoiseScale(float(traces.sum() / norms.sum()) if is_closed else None, low, high)
+    return Interval(float(traces.sum() / norms.sum()) if is_closed else None, low, high)
 
 
 def moments_of_trials(db: Releases, trials: pl.DataFrame) -> pl.DataFrame:
@@ -182,7 +161,7 @@ def noise_scale_rows(
                 **dict(zip((*study, "phase"), key, strict=True)),
                 **found.columns("noise_scale", "low", "high"),
                 "critical_batch_size": estimate.value if estimate else None,
-                **found.over(estimate).columns("ratio", "ratio_low", "ratio_high"),
+                **found.over(estimate or NOTHING_KNOWN).columns("ratio", "ratio_low", "ratio_high"),
                 "trials": rows["trial_id"].n_unique(),
                 "measurements": rows.height,
                 "blocks": len(np.unique(blocks)),

@@ -13,21 +13,19 @@ Transactions on Mathematical Software 43, article 15).
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from dbtool.analysis.comparison import TASK_COLUMNS, Task, quarter_of_fewest
-from dbtool.analysis.searches import FEWEST_TRIALS
-from dbtool.core.errors import UsageError, unknown
+from dbtool.analysis.comparison import quarter_of_fewest
+from dbtool.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from dbtool.analysis.censored import Floats
-    from dbtool.analysis.comparison import Tasks
+    from dbtool.analysis.comparison import Task, Tasks
     from dbtool.analysis.searches import Search
 
 FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
@@ -43,74 +41,38 @@ _ROWS: dict[str, type[pl.DataType]] = {
     "cells": pl.Int64,
     "k": pl.Int64,
 }
-_MISSING: dict[str, type[pl.DataType]] = {
-    **TASK_COLUMNS,
-    "batch_size": pl.Int64,
-    "optimizer": pl.String,
-    "trials": pl.Int64,
-}
-
-
-@dataclass(frozen=True)
-class Profiles:
-    """The profiles, and the optimizers that are missing from cells.
-
-    Attributes:
-        rows: a row for each optimizer and factor: share, of the cells in which its steps are at
-            most that factor times the fewest; share_low and share_high, the bounds that the steps
-            between evaluations leave for it; reached_share, of the cells in which it reaches the
-            goal at all; cells, how many count; k. Empty where no cell counts.
-        missing: a row for each cell that does not count and each optimizer with fewer than k trials
-            there: the columns of a task, batch_size, optimizer and trials, 0 where there is no
-            study.
-        k: steps are the median of the best of k trials; None where no search has enough.
-        cells: how many count.
-    """
-
-    rows: pl.DataFrame
-    missing: pl.DataFrame
-    k: int | None
-    cells: int
 
 
 def performance_profiles(
-    tasks: Tasks,
-    optimizers: Sequence[str] | None = None,
-    *,
-    k: int | None = None,
-    factors: Sequence[float] = FACTORS,
-) -> Profiles:
-    """Return the profiles of optimizers over the cells in which all of them were measured.
+    tasks: Tasks, *, k: int | None = None, factors: Sequence[float] = FACTORS
+) -> pl.DataFrame:
+    """Return the profiles of all optimizers over the cells in which each of them was measured.
 
     Args:
         tasks: see `dbtool.analysis.comparison.tasks_of`.
-        optimizers: two or more; None: all that the tasks have, which few cells may share.
         k: trials of each search; None: `quarter_of_fewest` of the cells that all share.
         factors: each 1 or more.
 
+    Returns:
+        A row for each optimizer and factor, none where no cell counts: share, of the cells in which
+        its steps are at most that factor times the fewest; share_low and share_high, the bounds
+        that the steps between evaluations leave for it; reached_share, of the cells in which it
+        reaches the goal at all; cells, how many count; k.
+
     Raises:
-        UsageError: an optimizer does not exist, or there are fewer than two.
+        UsageError: there are fewer than two optimizers.
     """
-    chosen = _chosen(tasks, optimizers)
-    cells = _cells(tasks, chosen)
-    if k is None:
-        whole = (found for found in cells.values() if len(found) == len(chosen))
-        k = quarter_of_fewest(search for found in whole for search in found.values())
-    missing = []
-    common = []
-    for (task, size), found in cells.items():
-        trials = {name: found[name].trials if name in found else 0 for name in chosen}
-        few = {name: count for name, count in trials.items() if count < (k or FEWEST_TRIALS)}
-        missing += [
-            {**asdict(task), "batch_size": size, "optimizer": name, "trials": count}
-            for name, count in few.items()
-        ]
-        if not few:
-            common.append([found[name] for name in chosen])
-    rows = _rows(chosen, common, k, factors) if common and k else []
-    return Profiles(
-        pl.DataFrame(rows, schema=_ROWS), pl.DataFrame(missing, schema=_MISSING), k, len(common)
-    )
+    names = list(dict.fromkeys(name for found in tasks.values() for name in found))
+    if len(names) < 2:
+        raise UsageError(
+            f"{', '.join(names) or 'nothing'} has no other optimizer to be compared with; "
+            "`dbtool workloads` lists those of each data set and model"
+        )
+    whole = [cell for cell in _cells(tasks, names) if len(cell) == len(names)]
+    k = k or quarter_of_fewest(search for cell in whole for search in cell)
+    common = [cell for cell in whole if k and all(search.trials >= k for search in cell)]
+    rows = _rows(names, common, k, factors) if common and k else []
+    return pl.DataFrame(rows, schema=_ROWS)
 
 
 def ratios(lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
@@ -134,33 +96,14 @@ def ratios(lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
     )
 
 
-def _chosen(tasks: Tasks, optimizers: Sequence[str] | None) -> list[str]:
-    held = list(dict.fromkeys(name for found in tasks.values() for name in found))
-    if optimizers is None:
-        optimizers = held
-    for name in optimizers:
-        if name not in held:
-            raise unknown("optimizer", name, held, "dbtool workloads")
-    if len(set(optimizers)) < 2:
-        raise UsageError(
-            f"{', '.join(optimizers) or 'nothing'} has no other optimizer to be compared with; "
-            "`dbtool workloads` lists those of each data set and model"
-        )
-    return list(dict.fromkeys(optimizers))
-
-
-def _cells(tasks: Tasks, chosen: Iterable[str]) -> Mapping[tuple[Task, int], dict[str, Search]]:
-    """Return the searches by task and batch size, then by optimizer, where any was measured."""
-    cells: dict[tuple[Task, int], dict[str, Search]] = {}
+def _cells(tasks: Tasks, names: Iterable[str]) -> Iterable[list[Search]]:
+    """Return the searches of each task and batch size, in the order of optimizers' names."""
+    cells: dict[tuple[Task, int], list[Search]] = {}
     for task, by_optimizer in tasks.items():
-        found = [
-            (search.batch_size, name, search)
-            for name in chosen
-            for search in by_optimizer.get(name, ())
-        ]
-        for size, name, search in sorted(found, key=lambda each: each[0]):
-            cells.setdefault((task, size), {})[name] = search
-    return cells
+        for name in names:
+            for search in by_optimizer.get(name, ()):
+                cells.setdefault((task, search.batch_size), []).append(search)
+    return cells.values()
 
 
 def _rows(

@@ -48,6 +48,16 @@ class Settings:
     trials: int | None = None
     curve: Form = "bent"
 
+    @property
+    def percent(self) -> str:
+        """Return the level in words, such as 95%."""
+        return f"{100 * self.level:g}%"
+
+    @property
+    def within(self) -> str:
+        """Return the share in words, such as 20%."""
+        return f"{100 * self.overhead:g}%"
+
     def __post_init__(self) -> None:
         """Raise for numbers that are out of range."""
         require_number("level", self.level, 0.5, 0.999)
@@ -66,6 +76,7 @@ class Scaling:
 
     Attributes:
         steps: what is known of the steps to result, by ascending batch size.
+        start: the batch size that linear scaling starts from.
         trials: the number of trials at which searches were compared; None where the steps came
             without trials.
         left_out: batch sizes that had fewer trials.
@@ -83,7 +94,6 @@ class Scaling:
         perfect_to: the end of perfect scaling; None likewise.
         useful_to: the batch size from which nothing is gained; None likewise.
         bend: of the curve; where that is a hyperbola, of the curve that may have any.
-        start: the batch size that linear scaling starts from.
         rates: the best learning rates, by ascending batch size.
         rate_law: how they move; None where too few batch sizes bound them.
         effective_law: how learning rate / (1 - momentum) moves; None also where there is no
@@ -91,20 +101,20 @@ class Scaling:
     """
 
     steps: Sequence[StepsAt]
-    trials: int | None
-    left_out: Sequence[int]
-    diverged: Sequence[int]
-    ended: Sequence[int]
-    windowed: Sequence[int]
-    wide: Sequence[int]
-    curve: FittedCurve | None
-    tradeoff: Estimate | None
-    overhead: Estimate | None
-    speedup: Estimate | None
-    perfect_to: Estimate | None
-    useful_to: Estimate | None
-    bend: Interval | None
     start: float | None
+    trials: int | None = None
+    left_out: Sequence[int] = ()
+    diverged: Sequence[int] = ()
+    ended: Sequence[int] = ()
+    windowed: Sequence[int] = ()
+    wide: Sequence[int] = ()
+    curve: FittedCurve | None = None
+    tradeoff: Estimate | None = None
+    overhead: Estimate | None = None
+    speedup: Estimate | None = None
+    perfect_to: Estimate | None = None
+    useful_to: Estimate | None = None
+    bend: Interval | None = None
     rates: Sequence[BestRate] = ()
     rate_law: RateLaw | None = None
     effective_law: RateLaw | None = None
@@ -152,9 +162,8 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
     rates = _best_rates(enough, "learning_rate")
     has_momentum = any(np.isfinite(search.momentum).any() for search in enough)
     effective = _best_rates(enough, "effective_learning_rate") if has_momentum else []
-    return _scaling(
-        known,
-        settings,
+    return replace(
+        scaling_of_steps(known, settings),
         trials=k,
         left_out=[search.batch_size for search in given if search.trials < k],
         diverged=[int(each.batch_size) for each in at if math.isinf(each.lower)],
@@ -175,54 +184,28 @@ def scaling_of_steps(steps: Sequence[StepsAt], settings: Settings) -> Scaling:
     """Return the scaling of a workload from its steps to result alone.
 
     Args:
-        steps: at least one.
+        steps: of batch sizes in any order.
         settings: levels and definitions.
     """
-    ordered = sorted(steps, key=lambda each: each.batch_size)
-    return _scaling(ordered, settings)
-
-
-def _scaling(
-    steps: Sequence[StepsAt],
-    settings: Settings,
-    *,
-    trials: int | None = None,
-    left_out: Sequence[int] = (),
-    diverged: Sequence[int] = (),
-    ended: Sequence[int] = (),
-    windowed: Sequence[int] = (),
-    wide: Sequence[int] = (),
-    rates: Sequence[BestRate] = (),
-    rate_law: RateLaw | None = None,
-    effective_law: RateLaw | None = None,
-) -> Scaling:
+    steps = sorted(steps, key=lambda each: each.batch_size)
     share, level = settings.overhead, settings.level
     curve = fit_curve(steps, level=level, form=settings.curve) if steps else None
-    bent = curve if settings.curve == "bent" or not curve else fit_curve(steps, level=level)
-    start = settings.start or (curve.reached[0] if curve else None)
-    overhead = None
+    if curve is None:
+        return Scaling(steps, settings.start)
+    bent = curve if settings.curve == "bent" else fit_curve(steps, level=level)
+    start = settings.start or curve.reached[0]
     # Beyond the largest batch size the curve is a guess.
-    if curve and start and start <= steps[-1].batch_size:
-        overhead = curve.overhead(share, start)
+    is_beyond = start > steps[-1].batch_size
     return Scaling(
-        steps=steps,
-        trials=trials,
-        left_out=left_out,
-        diverged=diverged,
-        ended=ended,
-        windowed=windowed,
-        wide=wide,
+        steps,
+        start,
         curve=curve,
-        tradeoff=curve.tradeoff if curve else None,
-        overhead=overhead,
-        speedup=curve.speedup(share) if curve else None,
-        perfect_to=curve.perfect_to(share) if curve else None,
-        useful_to=curve.useful_to(share) if curve else None,
+        tradeoff=curve.tradeoff,
+        overhead=None if is_beyond else curve.overhead(share, start),
+        speedup=curve.speedup(share),
+        perfect_to=curve.perfect_to(share),
+        useful_to=curve.useful_to(share),
         bend=bent.bend if bent else None,
-        start=start,
-        rates=rates,
-        rate_law=rate_law,
-        effective_law=effective_law,
     )
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, get_args
 
 import polars as pl
 
-from dbtool.analysis.interval import NOTHING_KNOWN, finite
+from dbtool.analysis.interval import NOTHING_KNOWN, finite, ratio
 from dbtool.analysis.kinds import Kind
-from dbtool.analysis.ratio import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

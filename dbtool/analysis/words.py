@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from dbtool.analysis.critical import fewest_reached
-from dbtool.analysis.ratio import ratio
+from dbtool.analysis.interval import ratio
 from dbtool.core.errors import counted
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
     perfect, useful, bend = scaling.perfect_to, scaling.useful_to, scaling.bend
     if perfect is None or useful is None or scaling.curve is None:
         return
-    level, share = f"{100 * settings.level:g}%", f"{100 * settings.overhead:g}%"
+    level, share = settings.percent, settings.within
     first, last = (_estimate(each, level, "an unknown batch size") for each in (perfect, useful))
     yield (
         f"Perfect scaling, within {share}, up to {first}; steps within {share} of the fewest from "
@@ -118,7 +118,7 @@ def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
             f"{fewest_reached(settings.curve)}."
         )
         return
-    level, times = f"{100 * settings.level:g}%", "as many"
+    level, times = settings.percent, "as many"
     if scaling.tradeoff.value is not None:
         times = _number(scaling.curve.at_tradeoff)
     yield (
@@ -133,13 +133,13 @@ def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
         return
     yield (
         f"Critical batch size {_estimate(scaling.overhead, level)}, where steps exceed linear "
-        f"scaling from {_number(scaling.start)} by {100 * settings.overhead:g}% (overhead)."
+        f"scaling from {_number(scaling.start)} by {settings.within} (overhead)."
     )
 
 
 def _ratio(scaling: Scaling, against: Answer, settings: Settings) -> Iterator[str]:
-    found, level = ratio(scaling.tradeoff, against.scaling.tradeoff), f"{100 * settings.level:g}%"
-    interval = _interval(found.low, found.high, level)
+    found = ratio(scaling.tradeoff, against.scaling.tradeoff)
+    interval = _interval(found.low, found.high, settings.percent)
     times = f"{_number(found.value)} times" if found.value else "an unknown number of times"
     yield (
         f"Its critical batch size (tradeoff) is {times} that of {against.workload} ({interval})."
@@ -170,7 +170,7 @@ def _learning_rate(scaling: Scaling, settings: Settings) -> Iterator[str]:
 
 
 def _law(law: RateLaw, settings: Settings) -> str:
-    level, weight = f"{100 * settings.level:g}%", f"weight {law.weights[law.law]:.2f}"
+    level, weight = settings.percent, f"weight {law.weights[law.law]:.2f}"
     if law.law == "power":
         interval = f"{level}: {law.low:.2f} to {law.high:.2f}"
         return f"grows as batch size to the power {law.parameter:.2f} ({interval}; {weight})"
@@ -220,7 +220,7 @@ def _wanted(scaling: Scaling) -> Iterator[str]:
 
 def _noise_scale(rows: pl.DataFrame, scaling: Scaling, settings: Settings) -> Iterator[str]:
     """Yield the noise scale at the batch size nearest to the critical one."""
-    level = f"{100 * settings.level:g}%"
+    level = settings.percent
     critical = scaling.tradeoff.value if scaling.tradeoff else None
     sizes = rows["batch_size"].unique().to_list()
     nearest = min(sizes, key=lambda size: abs(math.log(size / (critical or 1))), default=0)

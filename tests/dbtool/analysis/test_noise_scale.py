@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.analysis.critical import Estimate
+from dbtool.analysis.interval import Interval
 from dbtool.analysis.noise_scale import (
     FEWEST_BLOCKS,
-    NoiseScale,
     moments_of_trials,
     noise_scale,
     noise_scale_rows,
@@ -27,7 +27,7 @@ KEY = ("made-up", WORKLOAD)
 IDENTIFIED = Estimate(100.0, 50.0, 200.0, "identified")
 
 
-def of(norms: Any, traces: Any, blocks: Any, level: float = 0.95) -> NoiseScale:
+def of(norms: Any, traces: Any, blocks: Any, level: float = 0.95) -> Interval:
     return noise_scale(
         np.asarray(norms, float), np.asarray(traces, float), np.asarray(blocks), level=level
     )
@@ -99,14 +99,13 @@ def test_intervals_hold_the_truth_as_often_as_they_say(blocks: int, spread: floa
 
 
 def test_ratios_to_critical_batch_sizes_that_are_partly_known() -> None:
-    scale = NoiseScale(300.0, 200.0, 400.0)
-    assert scale.over(IDENTIFIED) == NoiseScale(3.0, 1.0, 8.0)
+    scale = Interval(300.0, 200.0, 400.0)
+    assert scale.over(IDENTIFIED) == Interval(3.0, 1.0, 8.0)
     at_least = Estimate(None, 50.0, math.inf, "lower_bound")
-    assert scale.over(at_least) == NoiseScale(None, 0.0, 8.0)
+    assert scale.over(at_least) == Interval(None, 0.0, 8.0)
     at_most = Estimate(None, 0.0, 200.0, "upper_bound")
-    assert scale.over(at_most) == NoiseScale(None, 1.0, math.inf)
-    nothing = NoiseScale(None, 0.0, math.inf)
-    assert scale.over(None) == nothing
+    assert scale.over(at_most) == Interval(None, 1.0, math.inf)
+    nothing = Interval(None, 0.0, math.inf)
     assert nothing.over(IDENTIFIED) == nothing
 
 

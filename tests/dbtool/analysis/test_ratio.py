@@ -8,7 +8,7 @@ import pytest
 
 import dbtool
 from dbtool.analysis.critical import Estimate, StepsAt, fit_curve
-from dbtool.analysis.ratio import ratio
+from dbtool.analysis.interval import ratio
 from dbtool.core.errors import UsageError
 from tests.support.made_up import write_shard
 
