@@ -62,6 +62,12 @@ class Database(Releases):
         level: float = 0.95,
         curve: Form = "bent",
         against: str | None = None,
+        sustained: int = 1,
+        step_time: str | os.PathLike[str] | None = None,
+        devices: int = 1,
+        recommend: float | None = None,
+        law: str | None = None,
+        values: str | os.PathLike[str] | pl.DataFrame | None = None,
         release: str | None = None,
     ) -> ScalingReport:
         """Report how far larger batches help on workloads, with the uncertainty.
@@ -80,6 +86,15 @@ class Database(Releases):
             level: level of all intervals.
             curve: `bent` for curves of any bend, or `hyperbola`.
             against: a workload, to whose critical batch size theirs are compared.
+            sustained: number of evaluations in a row that have to be past the goal.
+            step_time: what a step takes on one device, such as `50ms + 0.1ms*B` for B examples; or
+                a CSV file with the columns batch_size and seconds. The report then has the best
+                runs by time and cost.
+            devices: the most for such a run, each with an equal share of a step's examples.
+            recommend: batch size to recommend metaparameters for.
+            law: column of workloads that critical batch sizes are a power of: of `values`, of the
+                view workloads, or a number of their definitions.
+            values: a table with the columns workload and that of the law.
             release: only this release.
 
         Raises:
@@ -93,18 +108,34 @@ class Database(Releases):
         """
         import polars as pl
 
+        from dbtool.analysis.costs import step_time as read_step_time
         from dbtool.analysis.scaling import Settings
-        from dbtool.report import scaling_of_trials
+        from dbtool.report import Law, law_of_table, scaling_of_trials
 
-        settings = Settings(level, overhead, start, trials, curve)
+        seconds = None if step_time is None else read_step_time(step_time)
+        settings = Settings(
+            level, overhead, start, trials, curve, sustained, seconds, devices, recommend
+        )
+        known = None
+        if law is not None and values is not None:
+            known = law_of_table(law, values)
+        elif law is not None:
+            found = self._frame("values_of_workloads", column=law)
+            if found.is_empty():
+                raise UsageError(
+                    f"no workload has numbers of {law}: name a column of `dbtool workloads` or of "
+                    "their definitions, or give a table of workloads (--with)"
+                )
+            known = Law(law, dict(found.iter_rows()))
         goals = [goal] if goal is None or isinstance(goal, int | float) else list(goal)
         names = workload_names(self, workload, release)
         others = [] if against is None else workload_names(self, against, release)
         every = list(dict.fromkeys([*names, *others]))
         crossings = pl.concat(
-            self.crossings(every, goal=each, metric=metric, release=release) for each in goals
+            self.crossings(every, goal=each, metric=metric, sustained=sustained, release=release)
+            for each in goals
         )
-        return scaling_of_trials(self, crossings, settings, names, others)
+        return scaling_of_trials(self, crossings, settings, names, others, known)
 
     def plot(
         self,

@@ -8,24 +8,27 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool.analysis.answers import answers_of_table, answers_of_trials
+from dbtool.analysis.columns import FILE, positive, text_table
 from dbtool.analysis.comparison import comparison_rows, tasks_of
+from dbtool.analysis.costs import step_time as read_step_time
 from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
 from dbtool.analysis.profiles import performance_profiles
 from dbtool.analysis.scaling import Settings
 from dbtool.analysis.tables import (
     KINDS,
     OF_ANY_STEPS,
+    law_rows,
     learning_rate_rows,
     ratio_rows,
     rows_of_steps,
     with_whole_sizes,
 )
-from dbtool.analysis.words import PARAGRAPHS, in_short, sentences
+from dbtool.analysis.words import PARAGRAPHS, in_short, law_sentence, sentences
 from dbtool.core.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.kinds import Form
@@ -52,6 +55,19 @@ class Trials:
     workloads: pl.DataFrame
 
 
+@dataclass(frozen=True)
+class Law:
+    """A column of workloads.
+
+    Attributes:
+        column: its name.
+        values: above 0, by workload.
+    """
+
+    column: str
+    values: Mapping[str, float]
+
+
 @dataclass(frozen=True, repr=False)
 class ScalingReport:
     """How far larger batches help on some workloads; its text says it in words.
@@ -61,19 +77,21 @@ class ScalingReport:
         settings: those they were made with.
         trials: the trials of all the workloads; None for a table of steps.
         against: of the workload whose critical batch sizes are compared with theirs, one a goal.
+        law: the column that critical batch sizes are a power of; None for no law.
     """
 
     answers: Sequence[Answer]
     settings: Settings
     trials: Trials | None = None
     against: Sequence[Answer] = ()
+    law: Law | None = None
 
     def rows(self, kind: str = "critical") -> pl.DataFrame:
         """Return the rows of one kind; docs/scaling.md has the columns.
 
         Args:
-            kind: critical, regimes, steps, ratios, learning_rates, noise_scale, comparison or
-                profiles.
+            kind: critical, regimes, steps, ratios, learning_rates, noise_scale, comparison,
+                profiles, costs, law or recommended.
 
         Raises:
             UsageError: there is no such kind, it comes from trials and these are steps alone, or
@@ -85,23 +103,47 @@ class ScalingReport:
         """
         if kind not in KINDS:
             raise unknown("kind of rows", kind, KINDS, "dbtool scaling --help")
-        if kind == "ratios":
-            if not self.against:
-                raise UsageError(
-                    "rows of ratios compare with a workload: name one with against (--against)"
-                )
-            pairs = [(answer, self._other(answer)) for answer in self.answers]
-            return ratio_rows(pairs, self.settings)
+        self._require(kind)
+        answers, settings = self.answers, self.settings
         if kind in OF_ANY_STEPS:
-            rows = rows_of_steps(kind, self.answers, self.settings)
-            return rows if self.trials is None else with_whole_sizes(rows)
-        if self.trials is None:
+            rows = rows_of_steps(kind, answers, settings)
+        elif kind == "ratios":
+            rows = ratio_rows([(each, self._other(each)) for each in answers], settings)
+        elif kind == "law" and self.law:
+            rows = law_rows(answers, self.law.column, self.law.values, settings)
+        else:
+            rows = self._rows_of_trials(kind)
+        return rows if self.trials is None else with_whole_sizes(rows)
+
+    def _require(self, kind: str) -> None:
+        """Raise an error for rows that come from what was not given."""
+        needs: Mapping[str, tuple[object, str]] = {
+            "ratios": (
+                self.against,
+                "rows of ratios compare with a workload: name one with against (--against)",
+            ),
+            "law": (self.law, "a law is in a column of workloads: name one with law (--law)"),
+            "costs": (
+                self.settings.seconds,
+                "costs follow from how long a step takes: tell it with step_time (--step-time)",
+            ),
+            "recommended": (
+                self.settings.recommend,
+                "name the batch size to recommend for with recommend (--recommend)",
+            ),
+        }
+        given, sentence = needs.get(kind, (True, ""))
+        if not given:
+            raise UsageError(sentence)
+        if self.trials is None and kind not in {*OF_ANY_STEPS, *needs}:
             raise UsageError(
                 f"rows of {kind} come from trials, and a table of steps has none; ask for one of "
                 f"{', '.join(OF_ANY_STEPS)}"
             )
-        if kind == "learning_rates":
-            return with_whole_sizes(learning_rate_rows(self.answers))
+
+    def _rows_of_trials(self, kind: str) -> pl.DataFrame:
+        if kind == "learning_rates" or self.trials is None:
+            return learning_rate_rows(self.answers)
         if kind == "noise_scale":
             critical = {
                 (answer.release, answer.workload, answer.goal): answer.scaling.tradeoff
@@ -139,6 +181,8 @@ class ScalingReport:
             heading = answer.workload or "steps"
             if answer.release is not None:
                 heading += f" ({answer.release}), {answer.metric} past {answer.goal:g}"
+                if self.settings.sustained > 1:
+                    heading += f" at {self.settings.sustained} evaluations in a row"
             own = noise
             if noise is not None:
                 own = noise.filter(
@@ -177,12 +221,23 @@ class ScalingReport:
             raise UsageError("a figure draws the trials of a database, and a table has none")
         return plot_scaling(self.trials.db, self.answers, self.settings, width, on_left_out)
 
+    def of_law(self) -> list[str]:
+        """Return what the law says, a statement a definition; none where there is no law."""
+        if self.law is None:
+            return []
+        rows = self.rows("law").iter_rows(named=True)
+        none = (
+            f"No law in {self.law.column}: it takes three workloads with a value of it and a "
+            "critical batch size that is identified."
+        )
+        return [law_sentence(row, self.settings) for row in rows] or [none]
+
     def __str__(self) -> str:
-        workloads = (
+        workloads = [
             "\n".join([heading, *map(PARAGRAPHS.fill, statements)])
             for _, heading, statements in self.statements()
-        )
-        return "\n\n".join(workloads)
+        ]
+        return "\n\n".join([*workloads, *map(PARAGRAPHS.fill, self.of_law())])
 
     __repr__ = __str__
 
@@ -193,6 +248,7 @@ def scaling_of_trials(
     settings: Settings,
     workloads: Collection[str],
     against: Collection[str] = (),
+    law: Law | None = None,
 ) -> ScalingReport:
     """Return the report of trials, with all that its text and its rows need.
 
@@ -202,6 +258,7 @@ def scaling_of_trials(
         settings: the settings of the analysis.
         workloads: names of those to report on.
         against: of the one whose critical batch sizes are compared with theirs.
+        law: the column that critical batch sizes are a power of.
 
     Raises:
         UsageError: the trials `against` are of several workloads.
@@ -216,7 +273,7 @@ def scaling_of_trials(
     own = crossings.filter(pl.col("workload").is_in(workloads))
     trials = Trials(db, own, moments_of_trials(db, own), db.workloads())
     chosen = [each for each in answers if each.workload in workloads]
-    return ScalingReport(chosen, settings, trials, others)
+    return ScalingReport(chosen, settings, trials, others, law)
 
 
 def scaling_of_table(
@@ -226,16 +283,26 @@ def scaling_of_table(
     start: float | None = None,
     level: float = 0.95,
     curve: Form = "bent",
+    step_time: str | os.PathLike[str] | None = None,
+    devices: int = 1,
+    law: str | None = None,
+    values: str | os.PathLike[str] | pl.DataFrame | None = None,
 ) -> ScalingReport:
     """Tell how far larger batches help, from steps to result of any origin.
 
     Args:
         table: a CSV file or a Polars frame with the columns batch_size, steps and, if there are
-            several, workload; steps are empty where the goal was not reached.
+            several, workload; steps are empty where the goal was not reached. Rows of one batch
+            size are replicates, of which the median counts; or a row has it with n and sd, or with
+            lower and upper.
         overhead: as of `Database.scaling`, and so the others.
         start: the batch size from which scaling is linear; None: the smallest.
         level: of all intervals.
         curve: `bent` or `hyperbola`.
+        step_time: as of `Database.scaling`, and so devices and law.
+        devices: the most for a run.
+        law: a column of `values`.
+        values: a table with the columns workload and that of the law; None: this one.
 
     Raises:
         UsageError: it cannot be read, a column is missing, or a number is out of range.
@@ -246,5 +313,21 @@ def scaling_of_table(
         >>> round(scaling_of_table(table).rows("critical")["critical_batch_size"][0])
         64
     """
-    settings = Settings(level, overhead, start, curve=curve)
-    return ScalingReport(answers_of_table(table, settings), settings)
+    seconds = None if step_time is None else read_step_time(step_time)
+    settings = Settings(level, overhead, start, curve=curve, seconds=seconds, devices=devices)
+    known = None if law is None else law_of_table(law, table if values is None else values)
+    return ScalingReport(answers_of_table(table, settings), settings, law=known)
+
+
+def law_of_table(column: str, table: str | os.PathLike[str] | pl.DataFrame) -> Law:
+    """Return a column of a table with the column workload.
+
+    Raises:
+        UsageError: it cannot be read, lacks a column, a value is not a number above 0, or a
+            workload has two.
+    """
+    rows = text_table(table, ("workload", column), f"workload and {column}")
+    known = rows.select("workload", positive(rows, column)).unique(maintain_order=True)
+    for name in known.filter(known["workload"].is_duplicated())["workload"]:
+        raise UsageError(f"{rows[FILE][0]}: {name} has two values of {column}")
+    return Law(column, dict(known.iter_rows()))

@@ -56,33 +56,50 @@ ORDER BY panel_order, series_order, release_order, x;
 
 -- Points with the band of the median of the best of best_of trials: best_of is the least number of trials of the panel's
 -- studies, so that all compare at equal numbers, and the band is NULL at an end that a study's trials are too few to bound.
+-- Of replicates a setting counts as one trial, by its median. A study of one setting is no search: best_of is NULL, and the
+-- band that of the median of its replicates.
 -- trial_rows are those of trial_steps. Of steps band_low and band_high are those of the two trials between which the median
 -- lies with a chance of 95 % (ranks_around_median; a trial that never reached the goal took infinitely many). Of a
 -- metaparameter, named as in `optimal`, they are its range among the trials from the one to the other, the best one where
 -- that is unknown, if all of them reached the goal. wanted tells whether there are bands at all.
 CREATE MACRO banded(points, trial_rows, metaparameter_name, wanted) AS TABLE
-WITH counted AS (
+WITH settled AS (
+    SELECT
+        *,
+        -- Those that diverged have no ordinal; they count as trials that never reached the goal.
+        coalesce(ordinal <= asked_trials, true) AS counts,
+        coalesce(min(setting) OVER study = max(setting) OVER study, false)
+            AND count(setting) OVER study = count(*) OVER study AS is_alone
+    FROM setting_steps(trial_rows)
+    WHERE wanted AND trial_id IS NOT NULL
+    WINDOW study AS (PARTITION BY panel_order, series_order, release_order, batch_size)
+),
+counted AS (
     SELECT
         panel_order,
         series_order,
         release_order,
         batch_size,
-        steps,
+        is_alone,
+        if(is_alone, steps, median_steps) AS steps,
         CASE metaparameter_name
             WHEN 'learning_rate' THEN learning_rate
             WHEN 'effective_learning_rate' THEN learning_rate / nullif(1 - coalesce(momentum, 0), 0)
             WHEN 'momentum' THEN 1 - momentum
         END AS value,
-        row_number() OVER (study ORDER BY steps NULLS LAST, trial_id) AS place,
+        row_number() OVER (study ORDER BY if(is_alone, settled.steps, median_steps) NULLS LAST, trial_id) AS place,
         count(*) OVER study AS n
-    FROM query_table(trial_rows)
-    -- Those that diverged have no ordinal; they count as trials that never reached the goal.
-    WHERE wanted AND trial_id IS NOT NULL AND coalesce(ordinal <= asked_trials, true)
+    FROM settled
+    WHERE counts AND (stands OR is_alone)
     WINDOW study AS (PARTITION BY panel_order, series_order, release_order, batch_size)
 ),
 sizes AS (
-    SELECT *, ranks_around_median(n, best_of, 0.95) AS ranks
-    FROM (SELECT DISTINCT panel_order, n, min(n) OVER (PARTITION BY panel_order) AS best_of FROM counted)
+    SELECT * REPLACE (CASE WHEN NOT is_alone THEN best_of END AS best_of),
+        ranks_around_median(n, if(is_alone, 1, best_of), 0.95) AS ranks
+    FROM (
+        SELECT DISTINCT panel_order, n, is_alone, min(n) FILTER (NOT is_alone) OVER (PARTITION BY panel_order) AS best_of
+        FROM counted
+    )
 ),
 bands AS (
     SELECT
@@ -101,7 +118,7 @@ bands AS (
             WHEN all_reached THEN max(value) FILTER (place BETWEEN coalesce(ranks.low, 1) AND ranks.high)
         END AS band_high
     FROM counted
-    JOIN sizes USING (panel_order, n)
+    JOIN sizes USING (panel_order, n, is_alone)
     GROUP BY ALL
 )
 SELECT points.*, best_of, band_low, band_high

@@ -65,6 +65,7 @@ COMMENT ON COLUMN trials.name IS 'What the tool that it comes from calls it. NUL
 COMMENT ON COLUMN trials.shard IS 'The file of its rows, below the release folder.';
 COMMENT ON COLUMN trials.producer IS 'What wrote that file: versions, device, git revision; of archives and runs of other tools where they came from.';
 COMMENT ON COLUMN trials.settings IS 'All metaparameters by name as they were given: an object of numbers, truths and text.';
+COMMENT ON COLUMN trials.setting IS 'The smallest trial_id of its replicates, the trials of its study with equal metaparameters and other seeds, it among them. NULL where it has none.';
 
 COMMENT ON VIEW measurements IS 'The measurements: what was measured after a step of a trial. A row a step at which anything was measured.';
 COMMENT ON COLUMN measurements.release IS 'The release that it belongs to.';

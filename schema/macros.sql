@@ -112,30 +112,53 @@ FROM evaluations_of(goals)
 WHERE status <> 'INFEASIBLE' AND reached(value, goal, maximize, goal_inclusive)
 GROUP BY ALL;
 
--- The same, which kept_crossings.sql replaces while many figures are drawn.
+-- The same of the first of so many evaluations in a row that are all past the goal.
+CREATE MACRO sustained_crossings(goals, evaluation_count) AS TABLE
+WITH ahead AS (
+    SELECT
+        *,
+        reached(value, goal, maximize, goal_inclusive) AS is_past,
+        sum(is_past::INTEGER) OVER (
+            PARTITION BY release, workload, batch_size, trial_id, metric, goal, goal_inclusive
+            ORDER BY step
+            ROWS BETWEEN CURRENT ROW AND evaluation_count - 1 FOLLOWING
+        ) AS past_count
+    FROM evaluations_of(goals)
+    WHERE status <> 'INFEASIBLE' AND value IS NOT NULL
+)
+SELECT
+    release,
+    workload,
+    batch_size,
+    trial_id,
+    metric,
+    goal,
+    goal_inclusive,
+    min(step) AS steps,
+    arg_min(value, step) AS value
+FROM ahead
+WHERE past_count = evaluation_count
+GROUP BY ALL;
+
+-- Those of evaluated_crossings, which kept_crossings.sql replaces while many figures are drawn.
 CREATE MACRO crossings_of(goals) AS TABLE
 FROM evaluated_crossings(goals);
 
--- The steps that trials took to a goal: a row for each trial that counts (ordinal is its number) or is INFEASIBLE. asked has
--- release, workload, batch_size, metric, goal, goal_inclusive and asked_trials (see study_steps). steps and value are those
--- of the first measurement past the goal; NULL without one, as for every INFEASIBLE trial. A study without trials has one
--- row. asked_row numbers the rows of asked.
-CREATE MACRO trial_steps(asked) AS TABLE
+-- The goals of what is asked, as crossings_of takes them, and its rows with the trials and such crossings: see trial_steps.
+CREATE MACRO goals_of(asked) AS TABLE
+SELECT DISTINCT release, workload, batch_size, metric, goal, goal_inclusive, is_maximized(metric) AS maximize
+FROM query_table(asked)
+WHERE coalesce(asked_trials, 1) > 0;
+
+CREATE MACRO steps_of_trials(asked, crossings) AS TABLE
 WITH numbered AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY release, workload, batch_size, metric, goal, asked_trials) AS asked_row
     FROM query_table(asked)
 ),
-goals AS (
-    SELECT DISTINCT release, workload, batch_size, metric, goal, goal_inclusive, is_maximized(metric) AS maximize
-    FROM query_table(asked)
-    WHERE coalesce(asked_trials, 1) > 0
-),
-crossings AS (
-    FROM crossings_of('goals')
-),
 ended AS (
     SELECT
-        release, workload, batch_size, trial_id, status, ordinal, steps AS trained_steps, learning_rate, momentum, metaparameters
+        release, workload, batch_size, trial_id, status, ordinal, steps AS trained_steps,
+        learning_rate, momentum, metaparameters, setting
     FROM trials
     WHERE ordinal IS NOT NULL OR status = 'INFEASIBLE'
 )
@@ -148,17 +171,36 @@ SELECT
     learning_rate,
     momentum,
     metaparameters,
+    setting,
     crossings.steps AS steps,
     crossings.value AS value
 FROM numbered AS asked
 LEFT JOIN ended USING (release, workload, batch_size)
-LEFT JOIN crossings USING (release, workload, batch_size, trial_id, metric, goal, goal_inclusive);
+LEFT JOIN query_table(crossings) AS crossings
+    USING (release, workload, batch_size, trial_id, metric, goal, goal_inclusive);
 
--- As trial_steps, with the evaluations around the goal: after is the last one that missed it, after which steps is the first
+-- The steps that trials took to a goal: a row for each trial that counts (ordinal is its number) or is INFEASIBLE. asked has
+-- release, workload, batch_size, metric, goal, goal_inclusive and asked_trials (see study_steps). steps and value are those
+-- of the first measurement past the goal; NULL without one, as for every INFEASIBLE trial. A study without trials has one
+-- row. asked_row numbers the rows of asked.
+CREATE MACRO trial_steps(asked) AS TABLE
+WITH goals AS (FROM goals_of(asked)),
+crossings AS (FROM crossings_of('goals'))
+FROM steps_of_trials(asked, 'crossings');
+
+-- The same to the first of so many evaluations in a row that are all past the goal.
+CREATE MACRO sustained_steps(asked, evaluation_count) AS TABLE
+WITH goals AS (FROM goals_of(asked)),
+crossings AS (FROM crossings_of('goals') WHERE evaluation_count = 1),
+sustained AS (FROM sustained_crossings('goals', evaluation_count) WHERE evaluation_count > 1),
+every AS (FROM crossings UNION ALL FROM sustained)
+FROM steps_of_trials(asked, 'every');
+
+-- As sustained_steps, with the evaluations around the goal: after is the last one that missed it, after which steps is the first
 -- that did not. A trial that never passed the goal would have after all its evaluations; of one without any after is 0.
-CREATE MACRO trial_crossings(asked) AS TABLE
+CREATE MACRO sustained_trial_crossings(asked, evaluation_count) AS TABLE
 WITH crossed AS MATERIALIZED (
-    FROM trial_steps(asked)
+    FROM sustained_steps(asked, evaluation_count)
 ),
 studies_asked AS (
     SELECT DISTINCT asked_row, release, workload, batch_size, metric FROM crossed
@@ -166,14 +208,20 @@ studies_asked AS (
 missed AS (
     SELECT asked_row, trial_id, max(step) AS after
     FROM evaluations_of('studies_asked')
-    JOIN (SELECT asked_row, trial_id, steps FROM crossed) USING (asked_row, trial_id)
-    WHERE value IS NOT NULL AND step < coalesce(steps, step + 1)
+    JOIN (SELECT asked_row, trial_id, steps, goal, goal_inclusive FROM crossed) USING (asked_row, trial_id)
+    WHERE value IS NOT NULL
+    AND step < coalesce(steps, step + 1)
+    AND NOT reached(value, goal, is_maximized(metric), goal_inclusive)
     GROUP BY ALL
 )
 SELECT crossed.*, coalesce(after, 0) AS after
 FROM crossed
 LEFT JOIN missed USING (asked_row, trial_id)
 WHERE trial_id IS NOT NULL;
+
+-- The same to the first evaluation past the goal.
+CREATE MACRO trial_crossings(asked) AS TABLE
+FROM sustained_trial_crossings(asked, 1);
 
 -- Of rows of trial_steps those of equally many trials of each study of a workload: the first best_of that ended, as many as
 -- the study with the fewest has. Steps to result are a minimum over a search, so that only those of equal numbers compare.
@@ -206,29 +254,64 @@ CREATE MACRO ranks_around_median(trial_count, k, level) AS list_transform(
     }
 )[1];
 
--- Steps to result: of the rows of trial_steps those of the trials that were first to the goal, a row for each row of what
--- was asked. Of each study asked_trials count (NULL: all that do), the first by their numbers; ties in steps go to the
--- smaller trial_id. Where none of them reached the goal, steps and all about the trial are NULL.
+-- Rows of trial_steps with the steps of settings: median_steps is that of a trial without replicates its own steps and, of
+-- the replicates of a setting that count, at the middle one their median: of two middle ones the mean, rounded up, and NULL
+-- where either never reached the goal. stands tells which rows these are, one a setting.
+CREATE MACRO setting_steps(trial_rows) AS TABLE
+WITH sorted AS (
+    SELECT
+        asked_row,
+        setting,
+        trial_id,
+        steps,
+        lead(steps) OVER by_steps AS next_steps,
+        row_number() OVER by_steps AS place,
+        count(*) OVER (PARTITION BY asked_row, setting) AS replicates
+    FROM query_table(trial_rows)
+    WHERE setting IS NOT NULL AND coalesce(ordinal <= asked_trials, true)
+    WINDOW by_steps AS (PARTITION BY asked_row, setting ORDER BY steps NULLS LAST, trial_id)
+),
+middles AS (
+    SELECT
+        asked_row,
+        setting,
+        trial_id,
+        true AS is_middle,
+        CASE WHEN replicates % 2 = 1 THEN steps ELSE ceil((steps + next_steps) / 2)::BIGINT END AS middle_steps
+    FROM sorted
+    WHERE place = floor((replicates + 1) / 2)
+)
+SELECT
+    trial_rows.*,
+    CASE WHEN setting IS NULL THEN steps ELSE middle_steps END AS median_steps,
+    setting IS NULL OR coalesce(is_middle, false) AS stands
+FROM query_table(trial_rows) AS trial_rows
+LEFT JOIN middles USING (asked_row, setting, trial_id);
+
+-- Steps to result: of the rows of trial_steps those of the settings that were first to the goal, a row for each row of what
+-- was asked; see setting_steps. Of each study asked_trials count (NULL: all that do), the first by their numbers; ties in
+-- steps go to the smaller trial_id. Where none of them reached the goal, steps and all about the trial are NULL.
 CREATE MACRO study_steps(trial_rows) AS TABLE
 SELECT
     * EXCLUDE (
-        asked_row, trial_id, status, ordinal, trained_steps, learning_rate, momentum, metaparameters, steps, value, counts, place
+        asked_row, trial_id, status, ordinal, trained_steps, learning_rate, momentum, metaparameters, setting, steps, value,
+        median_steps, stands, counts, place
     ),
     count(*) FILTER (counts) AS trials,
     min(trial_id) FILTER (place = 1) AS trial_id,
     min(learning_rate) FILTER (place = 1) AS learning_rate,
     min(momentum) FILTER (place = 1) AS momentum,
     any_value(metaparameters) FILTER (place = 1) AS metaparameters,
-    min(steps) FILTER (place = 1) AS steps,
+    min(median_steps) FILTER (place = 1) AS steps,
     min(value) FILTER (place = 1) AS value
 FROM (
     SELECT
         *,
         CASE
-            WHEN counts AND steps IS NOT NULL
-                THEN row_number() OVER (PARTITION BY asked_row, counts ORDER BY steps NULLS LAST, trial_id)
+            WHEN counts AND median_steps IS NOT NULL
+                THEN row_number() OVER (PARTITION BY asked_row, counts ORDER BY median_steps NULLS LAST, trial_id)
         END AS place
-    FROM (SELECT *, ordinal <= coalesce(asked_trials, ordinal) AS counts FROM query_table(trial_rows))
+    FROM (SELECT *, ordinal <= coalesce(asked_trials, ordinal) AS counts FROM setting_steps(trial_rows))
 )
 GROUP BY ALL;
 
@@ -330,7 +413,10 @@ SELECT
     ordinal,
     learning_rate,
     momentum,
-    budgets.steps
+    budgets.steps,
+    -- Values are those of single trials.
+    0 AS asked_row,
+    NULL::BIGINT AS setting
 FROM questions
 JOIN trials USING (release, workload, batch_size)
 LEFT JOIN budgets

@@ -77,7 +77,8 @@ SELECT
     name,
     shard,
     producer::JSON AS producer,
-    metaparameters::JSON AS settings
+    metaparameters::JSON AS settings,
+    setting
 FROM stored.trials;
 
 CREATE VIEW measurements AS

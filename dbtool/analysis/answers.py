@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
+from dbtool.analysis.columns import FILE, positive, text_table
 from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.scaling import Scaling, Settings, scaling_of_searches, scaling_of_steps
-from dbtool.analysis.searches import searches
+from dbtool.analysis.searches import median_errors, middle, searches, spread
 from dbtool.core.errors import UsageError
-from dbtool.core.files import expanded
-from dbtool.store.table_files import RunsError
-from dbtool.store.texts import LINE, read_parts, text_frame
+from dbtool.store.texts import LINE
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     from dbtool.analysis.searches import Search
+
+
+_NAMES = "batch_size, steps and, if there are several, workload"
 
 
 @dataclass(frozen=True)
@@ -68,60 +72,65 @@ def answers_of_table(
     Args:
         table: a CSV file or a frame, with the columns batch_size, steps and, if there are several,
             workload. Empty steps mean that the goal was not reached; nothing more is known of them.
+            Rows of the same batch size are replicates, of which the median counts; or a row has it
+            with n and sd, the number and the standard deviation of replicates; or lower and upper,
+            between which the steps lie.
         settings: levels and definitions of the analysis.
 
     Raises:
         UsageError: the table cannot be read, a column is missing or a value is not a number above
             0.
     """
-    file = "the table" if isinstance(table, pl.DataFrame) else os.fspath(table)
-    if isinstance(table, pl.DataFrame):
-        table = text_frame(table)
-    else:
-        try:
-            table = pl.concat(read_parts(expanded(table), "csv"))
-        except RunsError as error:
-            raise UsageError(*error.args) from error
-    for name in ("batch_size", "steps"):
-        if name not in table.columns:
-            raise UsageError(
-                f"{file} has no column {name}: its first line names batch_size, steps and, if "
-                "there are several, workload"
-            )
-    if "workload" not in table.columns:
-        table = table.with_columns(workload=pl.lit(None, pl.String))
-    numbers = table.select(
-        "workload", *(_positive(table, name, file) for name in ("batch_size", "steps"))
+    rows = text_table(table, ("batch_size",), _NAMES)
+    bounded, summed = (each.issubset(rows.columns) for each in ({"lower", "upper"}, {"n", "sd"}))
+    if not bounded:
+        text_table(table, ("steps",), _NAMES)
+    if "workload" not in rows.columns:
+        rows = rows.with_columns(workload=pl.lit(None, pl.String))
+    chosen = ["lower", "upper"] if bounded else ["steps", *(("n", "sd") if summed else ())]
+    numbers = rows.select(
+        "workload",
+        positive(rows, "batch_size"),
+        *(
+            positive(rows, name, may_be_empty=name not in {"n", "sd"}, may_be_0=name == "sd")
+            for name in chosen
+        ),
     )
-    if table.is_empty():
-        raise UsageError(f"{file} has no rows below its first line")
     twice = numbers.select("workload", "batch_size").is_duplicated().arg_true()
-    if len(twice):
+    if (bounded or summed) and len(twice):
         raise UsageError(
-            f"{file}, line {table[LINE][twice[1]]}: batch_size "
-            f"{numbers['batch_size'][twice[1]]:g} is there twice; leave the fewest steps "
-            "of each, and name the workloads if there are several"
+            f"{rows[FILE][0]}, line {rows[LINE][twice[1]]}: batch_size "
+            f"{numbers['batch_size'][twice[1]]:g} is there twice; rows with n and sd, or lower and "
+            "upper, are one a batch size"
         )
     return [
-        Answer(None, rows["workload"][0], None, None, scaling_of_steps(_steps(rows), settings))
+        Answer(None, rows["workload"][0], None, None, _scaling(rows, settings))
         for _, rows in numbers.group_by("workload", maintain_order=True)
     ]
 
 
-def _positive(table: pl.DataFrame, name: str, file: str) -> pl.Series:
-    """Return a column as numbers; empty steps become null."""
-    texts = table[name].str.strip_chars()
-    numbers = texts.cast(pl.Float64, strict=False)
-    is_empty = (texts.is_null() | (texts == "")) & (name == "steps")
-    wrong = ~is_empty & ~(numbers.is_finite() & (numbers > 0)).fill_null(value=False)
-    for row, text in enumerate(texts):
-        if wrong[row]:
-            raise UsageError(
-                f"{file}, line {table[LINE][row]}: {name} {text!r} is not a number above 0"
-            )
-    return numbers.alias(name)
-
-
-def _steps(rows: pl.DataFrame) -> list[StepsAt]:
-    pairs = rows.select("batch_size", "steps").drop_nulls().iter_rows()
-    return [StepsAt(size, steps, steps) for size, steps in pairs]
+def _scaling(rows: pl.DataFrame, settings: Settings) -> Scaling:
+    """Return the scaling of a workload's rows: between two numbers, or of medians of replicates."""
+    if "lower" in rows.columns:
+        low, high = pl.col("lower").fill_null(0), pl.col("upper").fill_null(math.inf)
+        bounds = rows.select("batch_size", low, high).rows()
+        return scaling_of_steps([StepsAt(*each) for each in bounds], settings)
+    if "n" in rows.columns:
+        share = pl.col("sd") / pl.col("steps")
+        medians = rows.drop_nulls("steps").select("batch_size", "steps", "n", share).rows()
+    else:
+        of_sizes = rows.group_by("batch_size", maintain_order=True).agg(
+            pl.col("steps").fill_null(math.inf)
+        )
+        steps = [(size, np.array(each)) for size, each in of_sizes.iter_rows()]
+        medians = [(size, middle(each), *spread(each)) for size, each in steps]
+    medians = [each for each in medians if math.isfinite(each[1])]
+    counts, deviations = [each[2] for each in medians], [each[3] for each in medians]
+    errors = median_errors(counts, deviations).tolist()
+    known = [
+        StepsAt(size, each, each, error)
+        for (size, each, *_), error in zip(medians, errors, strict=True)
+    ]
+    found = scaling_of_steps(known, settings)
+    replicates = (int(min(counts)), int(max(counts))) if max(counts, default=1) > 1 else None
+    return replace(found, replicates=replicates)

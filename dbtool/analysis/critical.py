@@ -30,7 +30,7 @@ is far from it wherever the measured batch sizes do not reach far to both sides 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
@@ -67,11 +67,13 @@ class StepsAt:
         batch_size: examples in a step.
         lower: steps that were not enough; equal to `upper` where the number itself is known.
         upper: steps that were enough; inf where no trial reached the goal.
+        error: standard error of the steps' logarithm, from replicates; 0 where there are none.
     """
 
     batch_size: float
     lower: float
     upper: float
+    error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ class FittedCurve:
         critical: Bc.
         bend: p, with its interval; 1 for the hyperbola.
         allowed: what the measurements allow, for each bend at which they allow anything.
+        plausible: [points, 4] curves within the intervals: the logarithms of their bend, of Bc and
+            of the fewest steps, and how far the last may be off.
         scale: standard deviation of the logarithm of steps about the curve.
         form: the curves it was chosen from.
         reached: the least and the largest batch size that reached the goal.
@@ -119,6 +123,7 @@ class FittedCurve:
     critical: float
     bend: Interval
     allowed: Sequence[Allowed]
+    plausible: Floats = field(compare=False, repr=False)
     scale: float
     form: Form
     reached: tuple[float, float]
@@ -134,13 +139,13 @@ class FittedCurve:
 
     def at(self, batch_size: float) -> float:
         """Return the steps that a batch size needs."""
-        log_excess: float = _log_excess(self._bend, math.log(self.critical / batch_size))
-        return self.steps * math.exp(log_excess)
+        more: float = log_excess(self._bend, math.log(self.critical / batch_size))
+        return self.steps * math.exp(more)
 
     @property
     def tradeoff(self) -> Estimate:
         """Return Bc."""
-        return self._estimate(lambda _, critical: critical)
+        return self.estimate(lambda _, critical: critical)
 
     def overhead(self, share: float, start: float) -> Estimate | None:
         """Return the batch size whose steps exceed linear scaling from `start` by a share.
@@ -156,28 +161,28 @@ class FittedCurve:
         """
 
         def at(bend: float, critical: float) -> float:
-            log_examples = _log_excess(bend, math.log(start / critical))
+            log_examples = log_excess(bend, math.log(start / critical))
             return critical * _size_at(bend, math.log1p(share) + log_examples)
 
         gained_to = self.critical * _ends(self._bend, share)[1]
-        return None if start > gained_to else self._estimate(at)
+        return None if start > gained_to else self.estimate(at)
 
     def speedup(self, share: float) -> Estimate:
         """Return the batch size whose speed-up is 1 / (1 + share) of that of perfect scaling."""
-        return self._estimate(lambda bend, critical: critical * _size_at(bend, math.log1p(share)))
+        return self.estimate(lambda bend, critical: critical * _size_at(bend, math.log1p(share)))
 
     def perfect_to(self, share: float) -> Estimate:
         """Return the batch size up to which examples exceed the fewest by at most a share.
 
         It is Bc at most: a curve with a sharp bend has both regimes within the share there.
         """
-        return self._estimate(lambda bend, critical: critical * _ends(bend, share)[0])
+        return self.estimate(lambda bend, critical: critical * _ends(bend, share)[0])
 
     def useful_to(self, share: float) -> Estimate:
         """Return the batch size, Bc or larger, from which steps exceed the fewest by a share."""
-        return self._estimate(lambda bend, critical: critical * _ends(bend, share)[1])
+        return self.estimate(lambda bend, critical: critical * _ends(bend, share)[1])
 
-    def _estimate(self, quantity: Callable[[float, float], float]) -> Estimate:
+    def estimate(self, quantity: Callable[[float, float], float]) -> Estimate:
         """Return a batch size that rises with Bc, with what is known of it.
 
         Without measurements on both sides of it, its value depends on the form of the curve alone.
@@ -227,11 +232,14 @@ def fit_curve(steps: Sequence[StepsAt], *, level: float, form: Form = "bent") ->
     if reached.size < fewest_reached(form):
         return None
     bends, grid = np.log(_BENDS[form]), likelihood.grid
-    surface = likelihood.over(bends, grid)
+    surface, fits = likelihood.over(bends, grid)
     floor = surface.max() - profile_bound(reached.size, _PARAMETERS[form], level)
     bend, critical = likelihood.highest(bends, grid, surface)
     of_bends = surface.max(axis=1)
     best = likelihood.fits(np.array([bend]), np.array([critical]))
+    # About its maximum the likelihood is that of a normal mean.
+    slack = fits.scale * np.sqrt(2 * np.maximum(surface.ravel() - floor, 0) / reached.size)
+    every = [*map(np.ravel, np.meshgrid(bends, grid, indexing="ij")), fits.coefficients[:, 0]]
     return FittedCurve(
         steps=math.exp(best.coefficients[0, 0]),
         critical=math.exp(critical),
@@ -241,6 +249,7 @@ def fit_curve(steps: Sequence[StepsAt], *, level: float, form: Form = "bent") ->
             for each, profile in zip(bends, surface, strict=True)
             if profile.max() >= floor
         ],
+        plausible=np.stack([*every, slack], axis=1)[surface.ravel() >= floor],
         scale=float(best.scale[0]),
         form=form,
         reached=(float(reached.min()), float(reached.max())),
@@ -266,16 +275,16 @@ class _Likelihood:
     def fits(self, log_bends: Floats, log_criticals: Floats) -> Fits:
         """Return the fits at pairs of both, [pairs] each."""
         log_ratios = log_criticals[:, None] - self._log_sizes
-        offsets = _log_excess(np.exp(log_bends[:, None]), log_ratios)
+        offsets = log_excess(np.exp(log_bends[:, None]), log_ratios)
         terms = np.ones((*offsets.shape, 1))
         return fit_intervals(self._lower, self._upper, offsets, terms, LEAST_SCALE)
 
-    def over(self, log_bends: Floats, log_criticals: Floats) -> Floats:
-        """Return the penalised likelihood at all combinations, [bends, criticals]."""
+    def over(self, log_bends: Floats, log_criticals: Floats) -> tuple[Floats, Fits]:
+        """Return the penalised likelihood at all combinations, [bends, criticals], and the fits."""
         bends, criticals = np.meshgrid(log_bends, log_criticals, indexing="ij")
-        found = self.fits(bends.ravel(), criticals.ravel()).log_likelihood.reshape(bends.shape)
-        penalised: Floats = found - (bends / _LOG_BEND_DEVIATION) ** 2 / 2
-        return penalised
+        fits = self.fits(bends.ravel(), criticals.ravel())
+        found = fits.log_likelihood.reshape(bends.shape)
+        return found - (bends / _LOG_BEND_DEVIATION) ** 2 / 2, fits
 
     def highest(self, bends: Floats, grid: Floats, surface: Floats) -> tuple[float, float]:
         """Return the logarithms of p and Bc where the penalised likelihood is highest.
@@ -296,7 +305,7 @@ class _Likelihood:
             near = np.unique(bend + width * around)
             near = near[(near >= bends[0]) & (near <= bends[-1])]
             beside = critical + spacing * around
-            values = self.over(near, beside)
+            values, _ = self.over(near, beside)
             row, column = divmod(int(values.argmax()), values.shape[1])
             bend, critical = float(near[row]), float(beside[column])
         if len(near) == len(around):
@@ -304,7 +313,7 @@ class _Likelihood:
         return bend, peak(beside, values[row])
 
 
-def _log_excess(bend: Any, log_ratio: Any) -> Any:
+def log_excess(bend: Any, log_ratio: Any) -> Any:
     """Return log(S(B) / Smin) from p and log(Bc / B); by log(B / Bc) it is that of examples."""
     return np.logaddexp(0, bend * log_ratio) / bend
 
@@ -325,11 +334,12 @@ def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats]:
     """Return batch sizes and the logarithms of the bounds of their steps, each [observations].
 
     Batch sizes are dropped where neither bound is known, or where the untrained network is enough:
-    they tell nothing.
+    they tell nothing. An error is an interval of the same standard deviation.
     """
     known = [each for each in steps if each.lower > 0 or 0 < each.upper < math.inf]
     sizes = np.array([each.batch_size for each in known], float)
+    half = math.sqrt(3) * np.array([each.error for each in known], float)
     with np.errstate(divide="ignore"):
         lower = np.log(np.array([each.lower for each in known], float))
         upper = np.log(np.array([each.upper for each in known], float))
-    return sizes, lower, upper
+    return sizes, lower - half, upper + half

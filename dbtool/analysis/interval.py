@@ -31,6 +31,11 @@ class Interval:
             value, self.low / other.high, self.high / other.low if other.low else math.inf
         )
 
+    def taken_from_1(self) -> Interval:
+        """Return 1 less the quantity, not below 0."""
+        value = None if self.value is None else max(1 - self.value, 0.0)
+        return Interval(value, max(1 - self.high, 0.0), max(1 - self.low, 0.0))
+
 
 NOTHING_KNOWN = Interval(None, 0.0, math.inf)
 

@@ -13,6 +13,9 @@ Kind = Literal[
     "noise_scale",
     "comparison",
     "profiles",
+    "costs",
+    "law",
+    "recommended",
 ]
 Form = Literal["bent", "hyperbola"]
 """Curves of any bend, or the hyperbola alone."""

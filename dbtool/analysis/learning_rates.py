@@ -16,12 +16,13 @@ far as the best. The single best trial is mostly luck.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from dbtool.analysis.censored import fit_intervals
+from dbtool.analysis.interval import Interval
 from dbtool.analysis.profile_likelihood import (
     MISSED,
     closed_interval,
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
     from dbtool.analysis.searches import Search
 
 Law = Literal["power", "saturating", "surge"]
-Rate = Literal["learning_rate", "effective_learning_rate"]
+Rate = Literal["learning_rate", "effective_learning_rate", "damping"]
+"""The learning rate, that divided by 1 - momentum, or 1 - momentum."""
 
 NEARLY = 1.25
 """Trials that took up to this many times the fewest steps count among the best."""
@@ -80,6 +82,7 @@ class RateLaw:
         low: lower end of the parameter's interval; -inf or 0 where it has none.
         high: upper end; inf where it has none.
         factor: the learning rate at batch size B is this times `shape`.
+        plausible: [laws, 2] parameters within the interval, each with its factor.
     """
 
     weights: Mapping[Law, float]
@@ -88,11 +91,23 @@ class RateLaw:
     low: float
     high: float
     factor: float
+    plausible: Floats = field(compare=False, repr=False)
 
     def at(self, batch_size: float) -> float:
         """Return the learning rate that the law predicts for a batch size."""
         shape = _log_shape(self.law, np.array([self.parameter]), np.array([batch_size]))
         return self.factor * math.exp(shape[0, 0])
+
+    def between(self, batch_size: float) -> Interval:
+        """Return that learning rate with its interval."""
+        parameters, factors = self.plausible.T
+        rates = factors * np.exp(_log_shape(self.law, parameters, np.array([batch_size]))[:, 0])
+        value = self.at(batch_size)
+        return Interval(value, min(value, *rates.tolist()), max(value, *rates.tolist()))
+
+    def near(self, rate: BestRate) -> float:
+        """Return the likeliest best learning rate of a search: the law's, or the end next to it."""
+        return min(max(self.at(rate.batch_size), rate.low), rate.high)
 
 
 def best_rate(search: Search, rate: Rate) -> BestRate | None:
@@ -100,7 +115,7 @@ def best_rate(search: Search, rate: Rate) -> BestRate | None:
 
     Args:
         search: the trials.
-        rate: the learning rate, or the learning rate divided by 1 - momentum.
+        rate: of what.
     """
     fewest = search.steps.min()
     rates = _rates(search, rate)
@@ -109,9 +124,10 @@ def best_rate(search: Search, rate: Rate) -> BestRate | None:
     if not near.any():
         return None
     low, high = float(rates[near].min()), float(rates[near].max())
-    start, end = _searched(search)
+    searched: Rate = "damping" if rate == "damping" else "learning_rate"
+    start, end = _searched(search, searched)
     outer = (math.log(end / start) if end > start > 0 else 0.0) * _OUTER
-    plain = search.learning_rate[near]
+    plain = _rates(search, searched)[near]
     return BestRate(
         batch_size=search.batch_size,
         low=0.0 if outer and plain.min() <= start * math.exp(outer) else low,
@@ -145,10 +161,14 @@ def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
         likelihood = fits.log_likelihood
         scale, original = (grid, float) if law == "power" else (np.log(grid), math.exp)
         heights[law] = float(likelihood.max())
-        ends = closed_interval(scale, likelihood, heights[law] - profile_bound(closed, 2, level))
+        floor = heights[law] - profile_bound(closed, 2, level)
+        ends = closed_interval(scale, likelihood, floor)
         best = sum(top(likelihood)) // 2
         parameter, low, high = map(original, (peak(scale, likelihood), *ends))
-        found[law] = RateLaw({}, law, parameter, low, high, math.exp(fits.coefficients[best, 0]))
+        factors = np.exp(fits.coefficients[:, 0])
+        is_inside = (likelihood >= floor) | (np.arange(len(grid)) == best)
+        plausible = np.stack([grid, factors], axis=1)[is_inside]
+        found[law] = RateLaw({}, law, parameter, low, high, float(factors[best]), plausible)
     most = max(heights.values())
     raw = {law: math.exp(height - most) for law, height in heights.items()}
     chosen = next(found[law] for law, height in heights.items() if height >= most - MISSED)
@@ -158,17 +178,19 @@ def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
 def _rates(search: Search, rate: Rate) -> Floats:
     if rate == "learning_rate":
         return search.learning_rate
+    if rate == "damping":
+        return np.asarray(1 - search.momentum, float)
     with np.errstate(over="ignore"):
         rates: Floats = search.learning_rate / (1 - np.nan_to_num(search.momentum))
     return rates
 
 
-def _searched(search: Search) -> tuple[float, float]:
-    """Return the least and the largest learning rate searched; 0 where it is not known."""
-    space = search.search_space.get("learning_rate", {})
+def _searched(search: Search, rate: Rate) -> tuple[float, float]:
+    """Return the least and the largest rate searched; 0 where it is not known."""
+    space = search.search_space.get("momentum" if rate == "damping" else rate, {})
     start, end = space.get("min_value"), space.get("max_value")
     if isinstance(start, int | float) and isinstance(end, int | float):
-        return float(start), float(end)
+        return (1.0 - end, 1.0 - start) if rate == "damping" else (float(start), float(end))
     return 0.0, 0.0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dbtool.analysis.costs import runs
 from dbtool.analysis.critical import FORMS, StepsAt, fit_curve
 from dbtool.analysis.learning_rates import best_rate, fit_laws
 from dbtool.analysis.searches import equal_trials
@@ -17,6 +18,7 @@ from dbtool.core.errors import unknown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dbtool.analysis.costs import Run, StepTime
     from dbtool.analysis.critical import Estimate, FittedCurve
     from dbtool.analysis.interval import Interval
     from dbtool.analysis.kinds import Form
@@ -37,6 +39,10 @@ class Settings:
             reached the goal.
         trials: the number at which searches are compared, 1 or more; None: as many as all have.
         curve: `bent` for curves of any bend, `hyperbola` for those of bend 1 alone.
+        sustained: the number of evaluations in a row that have to be past the goal, 1 or more.
+        seconds: of a step on one device, which tell runs by time and cost; None for no runs.
+        devices: the most for a run, 1 or more.
+        recommend: the batch size to recommend metaparameters for; None for none.
 
     Raises:
         UsageError: a number is out of range, or there is no such curve.
@@ -47,6 +53,10 @@ class Settings:
     start: float | None = None
     trials: int | None = None
     curve: Form = "bent"
+    sustained: int = 1
+    seconds: StepTime | None = None
+    devices: int = 1
+    recommend: float | None = None
 
     @property
     def percent(self) -> str:
@@ -66,6 +76,10 @@ class Settings:
             require_number("start (--from)", self.start, 1e-9, 1e15)
         if self.trials is not None:
             require_whole("trials", self.trials)
+        require_whole("sustained", self.sustained)
+        require_whole("devices", self.devices)
+        if self.recommend is not None:
+            require_number("recommend", self.recommend, 1e-9, 1e15)
         if self.curve not in FORMS:
             raise unknown("curve", self.curve, FORMS, "dbtool scaling --help")
 
@@ -79,6 +93,8 @@ class Scaling:
         start: the batch size that linear scaling starts from.
         trials: the number of trials at which searches were compared; None where the steps came
             without trials.
+        replicates: the least and the largest number of replicates of a setting; None where there
+            are none.
         left_out: batch sizes that had fewer trials.
         diverged: batch sizes at which half of all searches with that many trials diverge
             throughout.
@@ -98,11 +114,16 @@ class Scaling:
         rate_law: how they move; None where too few batch sizes bound them.
         effective_law: how learning rate / (1 - momentum) moves; None also where there is no
             momentum.
+        learning_rate: for the batch size of `Settings.recommend`; None where there is none, or no
+            law.
+        momentum: likewise.
+        runs: the best run on each number of devices, from the cheapest to the quickest.
     """
 
     steps: Sequence[StepsAt]
     start: float | None
     trials: int | None = None
+    replicates: tuple[int, int] | None = None
     left_out: Sequence[int] = ()
     diverged: Sequence[int] = ()
     ended: Sequence[int] = ()
@@ -118,6 +139,9 @@ class Scaling:
     rates: Sequence[BestRate] = ()
     rate_law: RateLaw | None = None
     effective_law: RateLaw | None = None
+    learning_rate: Interval | None = None
+    momentum: Interval | None = None
+    runs: Sequence[Run] = ()
 
     @property
     def reached(self) -> list[float]:
@@ -159,12 +183,20 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
         for each in at
         if math.isfinite(each.lower)
     ]
+    counts = [setting.trials for search in enough for setting in search.settings]
     rates = _best_rates(enough, "learning_rate")
     has_momentum = any(np.isfinite(search.momentum).any() for search in enough)
     effective = _best_rates(enough, "effective_learning_rate") if has_momentum else []
+    rate_law, damping_law = (
+        fit_laws(each, level=settings.level)
+        for each in (rates, _best_rates(enough, "damping") if has_momentum else [])
+    )
+    size = settings.recommend
+    damping = damping_law.between(size) if size and damping_law else None
     return replace(
         scaling_of_steps(known, settings),
         trials=k,
+        replicates=(min(counts), max(counts)) if counts else None,
         left_out=[search.batch_size for search in given if search.trials < k],
         diverged=[int(each.batch_size) for each in at if math.isinf(each.lower)],
         ended=[
@@ -175,8 +207,10 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
         windowed=windowed,
         wide=wide,
         rates=rates,
-        rate_law=fit_laws(rates, level=settings.level),
+        rate_law=rate_law,
         effective_law=fit_laws(effective, level=settings.level),
+        learning_rate=rate_law.between(size) if size and rate_law else None,
+        momentum=damping and damping.taken_from_1(),
     )
 
 
@@ -206,9 +240,10 @@ def scaling_of_steps(steps: Sequence[StepsAt], settings: Settings) -> Scaling:
         perfect_to=curve.perfect_to(share),
         useful_to=curve.useful_to(share),
         bend=bent.bend if bent else None,
+        runs=runs(curve, settings.seconds, settings.devices) if settings.seconds else (),
     )
 
 
 def _best_rates(given: Sequence[Search], rate: Rate) -> list[BestRate]:
-    found = (best_rate(search, rate) for search in given)
+    found = (best_rate(search, rate) for search in given if not search.replicates)
     return [each for each in found if each is not None]

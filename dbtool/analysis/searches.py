@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from dbtool.analysis.best_of_k import rank_of_quantile, ranks_around_median
 from dbtool.analysis.critical import StepsAt
@@ -14,17 +17,21 @@ from dbtool.analysis.critical import StepsAt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import polars as pl
+    from numpy.typing import NDArray
 
     from dbtool.analysis.censored import Floats
 
 FEWEST_TRIALS = 5
 """Searches with fewer trials are dropped, so that the rest can be compared at more."""
+_BORROWED = 4
+"""Degrees of freedom by which the spread of all replicates counts in that of each setting."""
 
 
 @dataclass(frozen=True)
 class Search:
     """The trials of a study, and when each passed the goal.
+
+    A setting with replicates is one trial here, by their medians.
 
     Attributes:
         batch_size: examples in a step.
@@ -37,6 +44,8 @@ class Search:
         windowed: whether it searched only near the best of another batch size.
         stopped: whether trials were dropped before they could reach the goal, as in lockstep.
         ended: whether it ended at its own goal, so that steps to a harder one are unknown.
+        settings: for each trial the replicates behind it; empty where none has any.
+        errors: [trials] standard errors of the logarithms of steps that these tell; None likewise.
     """
 
     batch_size: int
@@ -48,6 +57,13 @@ class Search:
     windowed: bool = False
     stopped: bool = False
     ended: bool = False
+    settings: Sequence[Search] = ()
+    errors: Floats | None = None
+
+    @property
+    def replicates(self) -> Search | None:
+        """Return the replicates of a study of one setting, which is no search; else None."""
+        return self.settings[0] if len(self.settings) == 1 else None
 
     @property
     def trials(self) -> int:
@@ -70,6 +86,8 @@ class Search:
 
         An end is 0 or inf where there are too few trials for it; see `ranks_around_median`.
         """
+        if self.replicates:
+            return self.replicates.median_between(1, level)
         low, high = ranks_around_median(self.trials, k, level)
         return (
             0.0 if low is None else self._at(low).lower,
@@ -78,11 +96,30 @@ class Search:
 
     def _at(self, rank: int) -> StepsAt:
         index = rank - 1
-        lower, upper = (
-            np.partition(self.after, index)[index],
-            np.partition(self.steps, index)[index],
+        at = np.argpartition(self.steps, index)[index]
+        lower, upper = np.partition(self.after, index)[index], self.steps[at]
+        error = 0.0 if self.errors is None else float(self.errors[at])
+        return StepsAt(self.batch_size, float(lower), float(upper), error)
+
+    def of(self, trials: NDArray[np.int64]) -> Search:
+        """Return the search with only these of its trials."""
+        arrays = ("after", "steps", "learning_rate", "momentum")
+        return replace(self, **{name: getattr(self, name)[trials] for name in arrays})
+
+    def with_medians(self, settings: Sequence[Search]) -> Search:
+        """Return the search of these settings, each by the medians of its replicates."""
+
+        def medians(name: str) -> Floats:
+            return np.array([middle(getattr(each, name)) for each in settings])
+
+        return replace(
+            self,
+            after=np.floor(medians("after")),
+            steps=np.ceil(medians("steps")),
+            learning_rate=np.array([each.learning_rate[0] for each in settings]),
+            momentum=np.array([each.momentum[0] for each in settings]),
+            settings=settings,
         )
-        return StepsAt(self.batch_size, float(lower), float(upper))
 
 
 def searches(trials: pl.DataFrame) -> list[Search]:
@@ -91,7 +128,47 @@ def searches(trials: pl.DataFrame) -> list[Search]:
     Args:
         trials: rows of the question `crossings`, of one release and workload.
     """
-    return [_search(rows) for _, rows in trials.group_by("batch_size", maintain_order=True)]
+    found = [_search(rows) for _, rows in trials.group_by("batch_size", maintain_order=True)]
+    if not any(each.settings for each in found):
+        return found
+    every = [[of.steps for of in each.settings] or list(each.steps[:, None]) for each in found]
+    errors = iter(median_errors(*zip(*map(spread, itertools.chain(*every)), strict=True)))
+    return [
+        replace(each, errors=np.fromiter(itertools.islice(errors, each.trials), float))
+        for each in found
+    ]
+
+
+def middle(steps: Floats) -> float:
+    """Return the median of steps; inf where more than half, or one of the middle two, is."""
+    ordered, count = np.sort(steps), len(steps)
+    return float(ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+
+
+def spread(steps: Floats) -> tuple[int, float]:
+    """Return how many replicates reached the goal, and their logarithms' standard deviation."""
+    logs = np.log(steps[np.isfinite(steps) & (steps > 0)])
+    return len(logs), float(logs.std(ddof=1)) if len(logs) > 1 else 0.0
+
+
+def median_errors(counts: Sequence[int], deviations: Sequence[float]) -> Floats:
+    """Return the standard errors of medians of logarithms, as n and deviation of replicates tell.
+
+    The variance of a few replicates is itself uncertain, so that it is drawn towards that of all
+    (as Smyth 2004, Statistical Applications in Genetics and Molecular Biology 3, article 3, with
+    4 degrees of freedom). That of a median of n normal numbers is about pi / (2 n + pi - 2) times
+    theirs, exactly so for one and for many.
+
+    Args:
+        counts: [settings] n; of 1 or less the variance is that of all.
+        deviations: [settings].
+    """
+    n, variances = np.maximum(np.array(counts, float), 1), np.square(np.array(deviations, float))
+    freedom = n - 1
+    common = (freedom * variances).sum() / max(freedom.sum(), 1)
+    own = (_BORROWED * common + freedom * variances) / (_BORROWED + freedom)
+    errors: Floats = np.sqrt(own * math.pi / (2 * n + math.pi - 2))
+    return errors
 
 
 def equal_trials(given: Sequence[Search], k: int | None) -> tuple[list[Search], int]:
@@ -108,8 +185,6 @@ def equal_trials(given: Sequence[Search], k: int | None) -> tuple[list[Search], 
 
 
 def _search(rows: pl.DataFrame) -> Search:
-    import json
-
     status = rows["status"].to_numpy()
     after = rows["after"].cast(float).to_numpy()
     steps = rows["steps"].cast(float).fill_null(math.inf).to_numpy()
@@ -117,7 +192,7 @@ def _search(rows: pl.DataFrame) -> Search:
     dropped = status == "INCOMPLETE"
     first = after[np.argmin(steps)] if np.isfinite(steps).any() else after.max()
     after = np.where(dropped, np.maximum(after, first), after)
-    return Search(
+    search = Search(
         batch_size=rows["batch_size"][0],
         after=np.where(status == "INFEASIBLE", math.inf, after),
         steps=steps,
@@ -127,4 +202,10 @@ def _search(rows: pl.DataFrame) -> Search:
         windowed=json.loads(rows["search"][0] or "{}").get("origin") is not None,
         stopped=bool(dropped.any()),
         ended=rows["stopped"][0],
+    )
+    if rows["setting"].null_count() == rows.height:
+        return search
+    keys = rows.select(pl.coalesce("setting", "trial_id")).to_series()
+    return search.with_medians(
+        [search.of(np.flatnonzero(keys == key)) for key in keys.unique(maintain_order=True)]
     )

@@ -9,6 +9,7 @@ import polars as pl
 
 from dbtool.analysis.interval import NOTHING_KNOWN, finite, ratio
 from dbtool.analysis.kinds import Kind
+from dbtool.analysis.law import power_law
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
     from dbtool.analysis.scaling import Settings
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-OF_ANY_STEPS = ("critical", "regimes", "steps")
+OF_ANY_STEPS = ("critical", "regimes", "steps", "costs", "recommended")
+DEFINITIONS = ("tradeoff", "overhead", "speedup")
 """The kinds that follow from steps alone, without trials."""
 _BEND = ("bend", "bend_low", "bend_high")
 _WORKLOAD = ("release", "workload", "metric", "goal")
 _TEXTS = ("release", "workload", "metric", "against", "definition", "verdict", "law")
-_COUNTS = ("trials", "batch_sizes", "reached")
+_COUNTS = ("trials", "batch_sizes", "reached", "devices", "workloads")
 
 
 def rows_of_steps(kind: Kind, answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
@@ -35,12 +37,8 @@ def _critical(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
     made = []
     for answer in answers:
         scaling = answer.scaling
-        for definition, estimate in (
-            ("tradeoff", scaling.tradeoff),
-            ("overhead", scaling.overhead),
-            ("speedup", scaling.speedup),
-        ):
-            law = scaling.rate_law
+        for definition in DEFINITIONS:
+            law, estimate = scaling.rate_law, getattr(scaling, definition)
             value = estimate.value if estimate else None
             made.append(
                 {
@@ -117,7 +115,7 @@ def ratio_rows(pairs: Iterable[tuple[Answer, Answer | None]], settings: Settings
         }
         for answer, other in pairs
         if other is not None
-        for definition in ("tradeoff", "overhead", "speedup")
+        for definition in DEFINITIONS
     ]
     return _frame(made, "against", "definition", "ratio", "low", "high", "level")
 
@@ -133,7 +131,7 @@ def learning_rate_rows(answers: Iterable[Answer]) -> pl.DataFrame:
             "high": finite(rate.high),
             "trials": rate.trials,
             "law": law.law if law else None,
-            "fitted": law.at(rate.batch_size) if law else None,
+            "fitted": law.near(rate) if law else None,
         }
         for answer in answers
         for law in (answer.scaling.rate_law,)
@@ -142,10 +140,74 @@ def learning_rate_rows(answers: Iterable[Answer]) -> pl.DataFrame:
     return _frame(made, "batch_size", "best", "low", "high", "trials", "law", "fitted")
 
 
+def _costs(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
+    made = [
+        {
+            **_named(answer),
+            "devices": run.devices,
+            **run.batch_size.columns("batch_size", "low", "high"),
+            "verdict": run.batch_size.verdict,
+            "steps": run.steps,
+            **run.hours.columns("hours", "hours_low", "hours_high"),
+            "device_hours": run.devices * (run.hours.value or math.nan),
+            "level": settings.level,
+        }
+        for answer in answers
+        for run in answer.scaling.runs
+    ]
+    size = ("devices", "batch_size", "low", "high", "verdict", "steps")
+    return _frame(made, *size, "hours", "hours_low", "hours_high", "device_hours", "level")
+
+
+def _recommended(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
+    names = [(name, f"{name}_low", f"{name}_high") for name in ("learning_rate", "momentum")]
+    made = [
+        {
+            **_named(answer),
+            "batch_size": settings.recommend,
+            **(answer.scaling.learning_rate or NOTHING_KNOWN).columns(*names[0]),
+            **(answer.scaling.momentum or NOTHING_KNOWN).columns(*names[1]),
+            "level": settings.level,
+        }
+        for answer in answers
+    ]
+    return _frame(made, "batch_size", *names[0], *names[1], "level")
+
+
+def law_rows(
+    answers: Sequence[Answer], column: str, values: Mapping[str, float], settings: Settings
+) -> pl.DataFrame:
+    """Return a row for each definition with its power law in a column, where there is one."""
+    made = []
+    for definition in DEFINITIONS:
+        found = [(answer, getattr(answer.scaling, definition)) for answer in answers]
+        points = [
+            (values[answer.workload or ""], estimate)
+            for answer, estimate in found
+            if estimate and estimate.verdict == "identified" and (answer.workload or "") in values
+        ]
+        law = power_law(points, level=settings.level)
+        if law:
+            made.append(
+                {
+                    "definition": definition,
+                    "law": column,
+                    **law.exponent.columns("exponent", "low", "high"),
+                    "factor": law.factor,
+                    "workloads": law.points,
+                    "level": settings.level,
+                }
+            )
+    columns = ("definition", "law", "exponent", "low", "high", "factor", "workloads", "level")
+    return _frame(made, *columns).drop(_WORKLOAD)
+
+
 _OF_ANSWERS: Mapping[str, Callable[[Iterable[Answer], Settings], pl.DataFrame]] = {
     "critical": _critical,
     "regimes": _regimes,
     "steps": _steps,
+    "costs": _costs,
+    "recommended": _recommended,
 }
 
 

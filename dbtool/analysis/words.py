@@ -52,6 +52,8 @@ def sentences(
         *_critical(scaling, settings),
         *(_ratio(scaling, against, settings) if against else ()),
         *_learning_rate(scaling, settings),
+        *_recommended(scaling, settings),
+        *_runs(scaling, settings),
         *noise,
         *_sources(scaling),
         *_wanted(scaling),
@@ -169,6 +171,45 @@ def _learning_rate(scaling: Scaling, settings: Settings) -> Iterator[str]:
         )
 
 
+def _recommended(scaling: Scaling, settings: Settings) -> Iterator[str]:
+    if settings.recommend is None:
+        return
+    found = [("learning rate", scaling.learning_rate), ("momentum", scaling.momentum)]
+    told = [
+        f"{name} {_number(each.value)} ({_interval(each.low, each.high, settings.percent)})"
+        for name, each in found
+        if each is not None and each.value is not None
+    ]
+    at = f"For batch size {_number(settings.recommend)}"
+    if not told:
+        yield f"{at} nothing can be recommended: too few batch sizes bound the best learning rate."
+        return
+    sizes = [each.batch_size for each in scaling.rates]
+    beyond = "" if sizes[0] <= settings.recommend <= sizes[-1] else ", beyond what was measured"
+    yield f"{at}{beyond}: {' and '.join(told)}."
+
+
+def _runs(scaling: Scaling, settings: Settings) -> Iterator[str]:
+    ends = [scaling.runs[at] for at in (0, -1)] if scaling.runs else []
+    for name, run in zip(("Cheapest", "Quickest"), ends, strict=False):
+        hours, level = run.hours, settings.percent
+        yield (
+            f"{name} run on {counted(run.devices, 'device')}: {_number(hours.value or 0)} hours "
+            f"({_interval(hours.low, hours.high, level)}), "
+            f"{_number(run.devices * (hours.value or 0))} device-hours, at batch size "
+            f"{_estimate(run.batch_size, level)}."
+        )
+
+
+def law_sentence(row: Mapping[str, Any], settings: Settings) -> str:
+    """Return what a row of `dbtool.analysis.tables.law_rows` says."""
+    return (
+        f"Over {counted(row['workloads'], 'workload')} the critical batch size ({row['definition']}"
+        f") is {_number(row['factor'])} times {row['law']} to the power {row['exponent']:.3f} "
+        f"({settings.percent}: {row['low'] or 0:.3f} to {row['high'] or 0:.3f})."
+    )
+
+
 def _law(law: RateLaw, settings: Settings) -> str:
     level, weight = settings.percent, f"weight {law.weights[law.law]:.2f}"
     if law.law == "power":
@@ -188,8 +229,7 @@ def _sources(scaling: Scaling) -> Iterator[str]:
         if len(scaling.steps) > 1:
             last = _number(scaling.steps[-1].batch_size)
             sizes = f"{counted(len(scaling.steps), 'batch size')}, {first} to {last}"
-        of = f"the best of {counted(scaling.trials, 'trial')} at " if scaling.trials else ""
-        yield f"From {of}{sizes}."
+        yield f"From {_compared(scaling)}{sizes}."
     unreached = [each.batch_size for each in scaling.steps if math.isinf(each.upper)]
     missed = [size for size in unreached if size not in scaling.ended]
     if missed:
@@ -211,6 +251,17 @@ def _sources(scaling: Scaling) -> Iterator[str]:
         yield f"At {_sizes(scaling.wide)} it was in the whole space: steps there count as a bound."
     if scaling.left_out:
         yield f"Left out are {_sizes(scaling.left_out)}, with fewer trials (--trials)."
+
+
+def _compared(scaling: Scaling) -> str:
+    """Return what steps are of, such as `the best of 24 trials at `."""
+    if scaling.replicates is None:
+        return f"the best of {counted(scaling.trials, 'trial')} at " if scaling.trials else ""
+    least, most = scaling.replicates
+    median = f"the median of {least if least == most else f'{least} to {most}'} replicates"
+    if (scaling.trials or 1) == 1:
+        return f"{median} at "
+    return f"the best of {scaling.trials} settings, each by {median}, at "
 
 
 def _wanted(scaling: Scaling) -> Iterator[str]:

@@ -85,6 +85,7 @@ def steps(
     goal: float | None = None,
     metric: str | None = None,
     trials: int = FIRST_TRIALS,
+    sustained: int = 1,
     batch_size: list[int] | None = None,
     release: Release = None,
 ) -> "pl.DataFrame":
@@ -93,13 +94,20 @@ def steps(
     Steps to result are the fewest steps that any of a study's first COMPLETE trials, which were
     trained to their end, took to get strictly past the goal (or to it, where the workload's goal is
     inclusive). Of a study that was searched in lockstep, the trials that were dropped count too.
+    Trials with equal metaparameters and other seeds are replicates: their median counts.
     Steps are empty where no trial did, and where the search ended before the goal.
 
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
     """
     tell_unlike_definitions(database, workload, release)
     rows = database.steps(
-        workload, goal=goal, metric=metric, trials=trials, batch_size=batch_size, release=release
+        workload,
+        goal=goal,
+        metric=metric,
+        trials=trials,
+        sustained=sustained,
+        batch_size=batch_size,
+        release=release,
     )
     ended = rows.filter(rows["steps"].is_null() & rows["stopped_at"].is_not_null())
     for held, name, sizes in (

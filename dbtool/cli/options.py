@@ -17,11 +17,14 @@ class Format(StrEnum):
     JSON = "json"
     JSONL = "jsonl"
     MARKDOWN = "markdown"
+    LATEX = "latex"
     PARQUET = "parquet"
     ARROW = "arrow"
 
 
 BINARY = (Format.PARQUET, Format.ARROW)
+FOR_READERS = (Format.TABLE, Format.MARKDOWN, Format.LATEX)
+"""The formats whose numbers are rounded."""
 
 
 def held_workloads(context: typer.Context) -> list[str]:
@@ -87,11 +90,13 @@ SHARED = f"""
     metric (NAME): The column whose values are to get past the goal, such as
         val_classification_error; without it each workload's own metric.
     trials (N): Count the first N trials of each study.
+    sustained (N): Count the first of N evaluations in a row that are all past the goal; without it
+        the first evaluation past it.
     columns (NAME,NAME,…): Print these columns in this order; a table leaves out some unless they
         are named.
     wide: Print a table with all columns, however wide the terminal is.
     output_format ({"|".join(Format)}): How rows are printed. In json and jsonl, NaN and infinite
-        numbers become null; arrow is an IPC stream.
+        numbers become null; arrow is an IPC stream; latex is a tabular of the package booktabs.
     limit (N): Print at most N rows.
     fetch_up_to (MB): Of a release on a server, fetch at most so many megabytes.
     retries (N): Give up after so many tries that bring nothing new.

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
-from dbtool.cli.options import BINARY, Format
+from dbtool.cli.options import BINARY, FOR_READERS, Format
 from dbtool.cli.table import View, print_text
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 from dbtool.store.statements import RowStream, streamed
@@ -147,7 +147,7 @@ def _print(rows: TypedRows, output_format: Format, limit: int | None, view: View
     types = [rows.types[at] for at in chosen]
     batches = _limited((batch.select(chosen) for batch in rows.batches), schema, limit)
     rows = TypedRows(schema, types, batches, rows.converter)
-    if output_format in (Format.TABLE, Format.MARKDOWN):
+    if output_format in FOR_READERS:
         print_text(rows, output_format, view)
         return
     try:

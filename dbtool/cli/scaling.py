@@ -9,6 +9,7 @@ import typer
 from dbtool.analysis.kinds import Form, Kind
 from dbtool.cli.options import (
     FETCH_UP_TO,
+    FOR_READERS,
     AnyWorkloads,
     FetchUpTo,
     Format,
@@ -50,6 +51,15 @@ _FIRST: dict[Kind, tuple[str, ...]] = {
         *("release", "model", "batch_size", "optimizer", "other", "win", "win_low", "win_high"),
         *("k", "dataset", "loss", "missing"),
     ),
+    "costs": (
+        *("release", "workload", "devices", "batch_size", "low", "high", "hours", "hours_low"),
+        *("hours_high", "device_hours"),
+    ),
+    "law": ("definition", "law", "exponent", "low", "high", "factor", "workloads"),
+    "recommended": (
+        *("release", "workload", "batch_size", "learning_rate", "learning_rate_low"),
+        *("learning_rate_high", "momentum", "momentum_low", "momentum_high"),
+    ),
     "profiles": ("optimizer", "factor", "share", "share_low", "share_high", "reached_share"),
 }
 # Of numbers that have intervals.
@@ -68,6 +78,12 @@ def scaling(
     level: float = 0.95,
     curve: Annotated[Form, typer.Option("--curve")] = "bent",
     against: str | None = None,
+    sustained: int | None = None,
+    step_time: str | None = None,
+    devices: int = 1,
+    recommend: float | None = None,
+    law: str | None = None,
+    values: Annotated[Path | None, typer.Option("--with")] = None,
     rows: Kind | None = None,
     out: Path | None = None,
     columns: str | None = None,
@@ -82,14 +98,15 @@ def scaling(
     First in words, then a row a workload with its critical batch size by two definitions: the
     tradeoff, the quotient of the fewest examples to the fewest steps; and the overhead, where steps
     exceed linear scaling by a share. Searches are compared at equal numbers of trials, and what the
-    data cannot tell is said. `--format markdown` prints a row a workload; other formats a row a
-    workload and definition.
+    data cannot tell is said. `--format markdown` and `latex` print a row a workload; other formats
+    a row a workload and definition.
 
     Example: dbtool scaling 'mnist/fc_*'
 
     Args:
         csv (FILE): Steps to result of any origin in place of a database's: a table with the columns
-            batch_size, steps and, if there are several, workload.
+            batch_size, steps and, if there are several, workload. Rows of one batch size are
+            replicates; or a row has it, with the columns n and sd, or lower and upper.
         goal (X,X,…): The values of the metric to get past, in place of each workload's own.
         trials (K): Compare the best of K trials; without it of as many as every study has.
         overhead (X): The share by which steps exceed linear scaling at the critical batch size of
@@ -98,11 +115,19 @@ def scaling(
         level (P): The level of all intervals.
         curve: Fit curves of any bend, or a `hyperbola` alone.
         against (WORKLOAD): Compare critical batch sizes with this workload's, as ratios.
+        step_time (SECONDS): How long a step of B examples takes on one device, such as
+            '50ms + 0.1ms*B', or a CSV file with the columns batch_size and seconds: tell the
+            quickest run, the cheapest, and those between.
+        devices (N): The most devices for these runs, each with an equal share of the examples.
+        recommend (B): Recommend a learning rate and a momentum for this batch size.
+        law (COLUMN): Fit critical batch sizes as a power of this column of workloads.
+        values (FILE): A table with the columns workload and that of --law, in place of the
+            database's or of the table of --csv.
         rows (KIND): Print these rows in place of words: `critical` batch sizes with what they come
             from, `regimes` with their ends, `steps` of the best of K trials, `ratios` of critical
             batch sizes to that of the workload of --against, `learning_rates`, the gradient
-            `noise_scale` where it was measured, `comparison` of pairs of optimizers, or performance
-            `profiles` of them.
+            `noise_scale` where it was measured, `comparison` of pairs of optimizers, performance
+            `profiles` of them, `costs` of runs, the `law`, or what is `recommended`.
         out (FILE): Draw steps to result with what was found, too: a file that ends with .png, .pdf
             or .svg, and the points as .csv beside it.
     """
@@ -117,9 +142,11 @@ def scaling(
             "--metric": metric,
             "--trials": trials,
             "--against": against,
+            "--sustained": sustained,
+            "--recommend": recommend,
         },
     )
-    if rows is None and output_format in (Format.TABLE, Format.MARKDOWN) and (columns or wide):
+    if rows is None and output_format in FOR_READERS and (columns or wide):
         raise UsageError(
             "--columns and --wide are for rows: ask for some with --rows, such as --rows critical"
         )
@@ -130,7 +157,17 @@ def scaling(
     require_printable(output_format)
     with contextlib.ExitStack() as stack:
         if csv is not None:
-            report = scaling_of_table(csv, level=level, overhead=overhead, start=start, curve=curve)
+            report = scaling_of_table(
+                csv,
+                level=level,
+                overhead=overhead,
+                start=start,
+                curve=curve,
+                step_time=step_time,
+                devices=devices,
+                law=law,
+                values=values,
+            )
         else:
             database = stack.enter_context(reading(db, release, fetch_up_to=fetch_up_to))
             tell_unlike_definitions(database, workload or ["*"], release)
@@ -144,6 +181,12 @@ def scaling(
                 level=level,
                 curve=curve,
                 against=against,
+                sustained=1 if sustained is None else sustained,
+                step_time=step_time,
+                devices=devices,
+                recommend=recommend,
+                law=law,
+                values=values,
                 release=release,
             )
         _print_report(report, rows, output_format, columns, wide=wide)
@@ -195,12 +238,12 @@ def _print_report(
     if rows is None and output_format == Format.TABLE:
         _print_words(report)
         print_table(report.in_short().to_arrow(), output_format, view=View(_FITTING))
-    elif rows is None and output_format == Format.MARKDOWN:
+    elif rows is None and output_format in FOR_READERS:
         print_table(report.in_short().to_arrow(), output_format)
     else:
         kind = rows or "critical"
         made = report.rows(kind)
-        if output_format in (Format.TABLE, Format.MARKDOWN):
+        if output_format in FOR_READERS:
             made = made.with_columns(polars.selectors.float().round_sig_figs(_DIGITS))
         view = View(_FIRST[kind], columns, wide)
         print_table(made.to_arrow(), output_format, view=view)
@@ -215,6 +258,9 @@ def _print_words(report: "ScalingReport") -> None:
             typer.echo(PARAGRAPHS.fill(printable(statement)))
         if answer.workload is not None and answer.scaling.wanted:
             _print_command(answer.workload, answer.scaling)
+        typer.echo()
+    for statement in report.of_law():
+        typer.echo(PARAGRAPHS.fill(printable(statement)))
         typer.echo()
 
 

@@ -1,4 +1,4 @@
-"""The columns of rows that are printed, and rows as text: an aligned or a Markdown table."""
+"""The columns of rows that are printed, and rows as text: an aligned table, Markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ _NUMERIC = frozenset(
 )
 _GAP = "  "
 _LEAST_OF_SENTENCE = 20
+_LATEX = str.maketrans(
+    {each: f"\\{each}" for each in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+)
 # Names that a table shows once above it where they are equal in all of its rows.
 _SHARED = ("release", "workload", "metric", "goal")
 
@@ -78,11 +83,13 @@ class View:
 
 
 def print_text(rows: TypedRows, output_format: Format, view: View) -> None:
-    """Print rows as a table or as Markdown; see `dbtool.cli.output.print_rows`."""
+    """Print rows as a table, as Markdown or as LaTeX; see `dbtool.cli.output.print_rows`."""
     names = [" ".join(printable(name).split()) for name in rows.schema.names]
     right = [kind.id in _NUMERIC for kind in rows.types]
     if output_format is Format.MARKDOWN:
         _print_markdown(names, right, _text_rows(rows, null=""))
+    elif output_format is Format.LATEX:
+        _print_latex(names, right, _text_rows(rows, null=""))
     else:
         _print_table(names, right, _text_rows(rows, null=_NULL), view)
 
@@ -162,6 +169,15 @@ def _print_cells(
             cell = f"{cell[: width - 1]}…"
         aligned.append(cell.rjust(width) if right[position] else cell.ljust(width))
     sys.stdout.write(_GAP.join(aligned).rstrip() + "\n")
+
+
+def _print_latex(names: list[str], right: list[bool], rows: Iterator[list[str]]) -> None:
+    columns = "".join("r" if to_right else "l" for to_right in right)
+    sys.stdout.write(f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n")
+    for place, cells in enumerate(itertools.chain([names], rows)):
+        line = " & ".join(cell.translate(_LATEX) for cell in cells)
+        sys.stdout.write(f"{line} \\\\\n" + "\\midrule\n" * (place == 0))
+    sys.stdout.write("\\bottomrule\n\\end{tabular}\n")
 
 
 def _without_shared(

@@ -47,6 +47,10 @@ INTERVAL = (
     "Perfect scaling is fitted to the points before returns diminish; its interval is that of "
     "their mean."
 )
+REPLICATES = (
+    "The median of the replicates of one setting lies in the band with a chance of 95 %, by order "
+    "statistics."
+)
 # A list of more batch sizes than this is left to the CSV.
 MOST_LISTED = 12
 # Slopes, between logarithmic axes, of lines to compare with; by the columns that hold them.
@@ -167,6 +171,9 @@ class LineRenderer(Renderer):
 
     def _bands(self, rows: pl.DataFrame, x: str) -> list[str]:
         drawn = rows.filter(pl.col("y").is_not_null()) if "best_of" in rows.columns else rows[:0]
+        alone = pl.col("best_of").is_null() & pl.col("band_high").is_not_null()
+        if not drawn.is_empty() and drawn.select(alone.any()).item():
+            return [REPLICATES]
         if drawn.is_empty() or drawn["best_of"].null_count() == drawn.height:
             return []
         counts = sorted(drawn["best_of"].drop_nulls().unique().to_list())

@@ -50,6 +50,7 @@ class Request:
         through: "first" hangs lines of perfect scaling on each curve's first point, as the papers
             do, where a figure would fit them.
         bands: whether curves have bands; None: those of the figures that take any workloads.
+        sustained: evaluations in a row that have to be past the goal, in the figure steps.
         trainable: the workloads that `dbtool produce` trains, for sentences about what is missing.
 
     Raises:
@@ -63,6 +64,7 @@ class Request:
     metric: str | None = None
     through: str | None = None
     bands: bool | None = None
+    sustained: int = 1
     trainable: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -240,6 +242,7 @@ def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
         "metric": request.metric,
         "through": request.through,
         "bands": request.bands,
+        "sustained": request.sustained,
         "workloads": None if workloads is None else list(workloads),
     }
 

@@ -122,8 +122,14 @@ def scaling_points(
 
 def _panel(db: Releases, answer: Answer, settings: Settings, order: int) -> Points:
     """Return the points of a workload, with the results of its analysis as columns."""
-    workloads = (str(answer.workload),)
-    request = Request(answer.release, settings.trials, answer.goal, workloads, metric=answer.metric)
+    request = Request(
+        answer.release,
+        settings.trials,
+        answer.goal,
+        (str(answer.workload),),
+        metric=answer.metric,
+        sustained=settings.sustained,
+    )
     points = read_points(db, STEPS_FIGURE, request)
     fitted = answer.scaling.curve.at if answer.scaling.curve else None
     findings = _findings(answer.scaling, fitted)

@@ -280,6 +280,7 @@ class Releases:
         goal: float | None = None,
         metric: str | None = None,
         trials: int = FIRST_TRIALS,
+        sustained: int = 1,
         batch_size: int | Iterable[int] | None = None,
         release: str | None = None,
     ) -> pl.DataFrame:
@@ -288,13 +289,16 @@ class Releases:
         The steps to result are the fewest steps that any of a study's first `trials` trials takes
         to get strictly past the goal, or to reach it where the workload's goal is inclusive. They
         are null where no trial does; where `stopped_at` is not, the search ended before the goal
-        and they are unknown.
+        and they are unknown. Trials with equal metaparameters and other seeds are replicates, of
+        which the median counts.
 
         Args:
             workload: names or patterns.
             goal: target value; None for each workload's own goal.
             metric: column to compare with the goal; None for each workload's own metric.
             trials: number of each study's first trials to count.
+            sustained: number of evaluations in a row that have to be past the goal; the steps are
+                those of the first of them.
             batch_size: only studies with these batch sizes.
             release: only this release.
 
@@ -313,6 +317,7 @@ class Releases:
             "metric": metric,
             "goal": goal,
             "trials": require_whole("trials", trials),
+            "sustained": require_whole("sustained", sustained),
         }
         return self._frame("steps", measurements=True, **values)
 
@@ -322,17 +327,19 @@ class Releases:
         *,
         goal: float | None = None,
         metric: str | None = None,
+        sustained: int = 1,
         release: str | None = None,
     ) -> pl.DataFrame:
         """Return when each trial of workloads passed the goal, one row per trial.
 
         `steps` is the first evaluation past the goal, null where there is none. `after` is the last
-        evaluation before it.
+        evaluation before it. `setting` is equal for replicates and null for trials without any.
 
         Args:
             workload: names or patterns.
             goal: target value; None for each workload's own goal.
             metric: column to compare with the goal; None for each workload's own metric.
+            sustained: number of evaluations in a row that have to be past the goal.
             release: only this release.
 
         Raises:
@@ -345,7 +352,12 @@ class Releases:
         chosen = chosen_studies(self, workload, None, release)
         require_metric(self, metric)
         require_goals(self, chosen, metric, goal)
-        return self._frame("crossings", measurements=True, **chosen, metric=metric, goal=goal)
+        values = chosen | {
+            "metric": metric,
+            "goal": goal,
+            "sustained": require_whole("sustained", sustained),
+        }
+        return self._frame("crossings", measurements=True, **values)
 
     def best(
         self,

@@ -15,8 +15,9 @@ SELECT
     steps,
     learning_rate,
     momentum,
+    setting,
     search_space,
     search,
     stopped
-FROM trial_crossings('asked')
+FROM sustained_trial_crossings('asked', $sustained)
 ORDER BY list_position($workloads, workload), release, batch_size, trial_id;

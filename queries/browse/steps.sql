@@ -12,7 +12,7 @@ WITH asked AS (
     FROM study_goals($workloads, $release, $batch_sizes, $metric, $goal)
 ),
 trial_rows AS (
-    FROM trial_steps('asked')
+    FROM sustained_steps('asked', $sustained)
 )
 SELECT
     release,

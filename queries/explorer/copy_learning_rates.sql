@@ -6,6 +6,8 @@ WITH asked AS (
     FROM study_goals(NULL, NULL, NULL, $metric, $goal)
     WHERE list_contains($keys, release || ':' || workload)
 ),
+trial_rows AS (FROM trial_crossings('asked')),
+settled AS (SELECT * REPLACE (median_steps AS steps) FROM setting_steps('trial_rows') WHERE stands),
 crossed AS (
     SELECT
         *,
@@ -13,7 +15,7 @@ crossed AS (
         min(steps) OVER study AS fewest,
         (search_space->'learning_rate'->>'min_value')::DOUBLE AS least,
         (search_space->'learning_rate'->>'max_value')::DOUBLE AS most
-    FROM trial_crossings('asked')
+    FROM settled
     WINDOW study AS (PARTITION BY release, workload, batch_size)
 ),
 equal AS (

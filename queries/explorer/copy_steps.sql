@@ -7,17 +7,19 @@ WITH asked AS (
     FROM study_goals(NULL, NULL, NULL, $metric, $goal)
     WHERE list_contains($keys, release || ':' || workload)
 ),
+crossed AS (FROM trial_crossings('asked')),
 bounded AS (
     SELECT
         *,
-        coalesce(steps::DOUBLE, 'infinity') AS upper,
+        coalesce(median_steps::DOUBLE, 'infinity') AS upper,
         CASE status
             WHEN 'INFEASIBLE' THEN 'infinity'::DOUBLE
             -- A search in lockstep drops such trials as come after its first.
             WHEN 'INCOMPLETE' THEN greatest(after, coalesce(arg_min(after, (steps, trial_id)) FILTER (steps IS NOT NULL) OVER study, max(after) OVER study))
             ELSE after
         END::DOUBLE AS lower
-    FROM trial_crossings('asked')
+    FROM setting_steps('crossed')
+    WHERE stands
     WINDOW study AS (PARTITION BY release, workload, batch_size)
 ),
 searches AS (

@@ -2,8 +2,8 @@
 Steps to result against batch size for any workloads.
 The parameter workloads holds their names, drawn in one panel; NULL: every workload of the release, one panel for those
 that share data set, optimizer and goal. Each has its own goal unless the parameter goal is given; a workload without
-goal is left out. The parameter metric replaces its metric, trials the 100 below; release names the release, or several
-joined by commas.
+goal is left out. The parameter metric replaces its metric, trials the 100 below; sustained is how many evaluations in a
+row have to be past the goal; release names the release, or several joined by commas.
 */
 WITH chosen AS (
     SELECT * REPLACE (coalesce($metric::VARCHAR, metric) AS metric)
@@ -11,7 +11,7 @@ WITH chosen AS (
 ),
 curves AS (SELECT *, 100 AS asked_trials FROM named_by_difference('chosen', $workloads::VARCHAR[])),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
-trial_rows AS (FROM trial_steps('asked')),
+trial_rows AS (FROM sustained_steps('asked', $sustained)),
 study_rows AS (FROM study_steps('trial_rows')),
 first_points AS (FROM steps_points('study_rows')),
 points AS (FROM fitted_scaling('first_points', $through::VARCHAR))

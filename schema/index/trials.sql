@@ -1,5 +1,6 @@
 -- ordinal numbers the trials of a study that count, in the order of their ids: COMPLETE ones and, of a study that was
 -- searched in lockstep, also those that were dropped, since they were searched like the others and could not have won.
+-- setting is of replicates, trials of a study with equal metaparameters and other seeds, the smallest trial_id.
 CREATE TABLE stored.trials AS
 WITH numbered AS (
     SELECT
@@ -11,7 +12,15 @@ WITH numbered AS (
     FROM incoming
     JOIN (SELECT release, workload, batch_size, search FROM stored.studies) USING (release, workload, batch_size)
     WHERE status = 'COMPLETE' OR status = 'INCOMPLETE' AND search IS NOT NULL
+),
+replicated AS (
+    SELECT release, workload, batch_size, metaparameters, min(trial_id) AS setting
+    FROM incoming
+    WHERE seed IS NOT NULL
+    GROUP BY release, workload, batch_size, metaparameters
+    HAVING count(DISTINCT seed) > 1
 )
-SELECT incoming.*, ordinal
+SELECT incoming.*, ordinal, setting
 FROM incoming
-LEFT JOIN numbered USING (release, workload, batch_size, trial_id);
+LEFT JOIN numbered USING (release, workload, batch_size, trial_id)
+LEFT JOIN replicated USING (release, workload, batch_size, metaparameters);

@@ -120,12 +120,14 @@ def shard_footer(
     producer: Mapping[str, Any] = PRODUCER,
     reduced: dict[str, Any] | None = None,
     repeated_steps: bool = False,
+    replicates: bool = False,
     **changes: Any,
 ) -> Footer:
     """What a shard says of itself.
 
     The changes replace made-up values of the study, and others are for `definition`. The
-    train_steps are the fewest of a COMPLETE trial here.
+    train_steps are the fewest of a COMPLETE trial here. Trials with equal metaparameters have the
+    same seed, unless they are replicates.
     """
     steps = {trial_id: int(rows[-1]["step"]) if rows else 0 for trial_id, _, _, rows in trials}
     complete = [steps[trial_id] for trial_id, status, _, _ in trials if status == "COMPLETE"]
@@ -137,6 +139,8 @@ def shard_footer(
         "seed": 0,
         "search": None,
     }
+    # Equal metaparameters with other seeds would be replicates.
+    has_seeds = replicates or len({str(given) for _, _, given, _ in trials}) == len(trials)
     study |= {name: changes.pop(name) for name in study.keys() & changes.keys()}
     return Footer(
         study=Study(workload=definition(workload, **changes), **study),
@@ -146,7 +150,7 @@ def shard_footer(
                 status=cast("Status", status),
                 steps=steps[trial_id],
                 metaparameters={name: plain(value) for name, value in metaparameters.items()},
-                seed=1000 + trial_id,
+                seed=1000 + trial_id * has_seeds,
             )
             for trial_id, status, metaparameters, _ in trials
         ),

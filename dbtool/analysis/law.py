@@ -1,0 +1,63 @@
+"""A power law of critical batch sizes across workloads, such as one in the number of parameters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from dbtool.analysis.interval import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dbtool.analysis.interval import Interval as Known
+
+FEWEST_POINTS = 3
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """Batch sizes are factor times x^exponent.
+
+    Attributes:
+        exponent: with its interval.
+        factor: at x = 1.
+        points: how many it was fitted to.
+    """
+
+    exponent: Interval
+    factor: float
+    points: int
+
+
+def power_law(points: Sequence[tuple[float, Known]], *, level: float) -> PowerLaw | None:
+    """Fit a line to logarithms by least squares; None for fewer than three points.
+
+    The exponent is off by two things, whose variances add up: by how far each point's own interval
+    reaches, and by the scatter about the line that these do not explain, of which few points tell
+    little (Student's t).
+
+    Args:
+        points: x above 0, two different ones at least, and a batch size with its interval, closed.
+        level: of all intervals.
+    """
+    if len(points) < FEWEST_POINTS or len({x for x, _ in points}) < 2:
+        return None
+    x = np.log([each for each, _ in points])
+    known = [found for _, found in points]
+    y = np.log([found.value or math.nan for found in known])
+    normal = float(ndtri((1 + level) / 2))
+    own = np.array([math.log(found.high / found.low) / (2 * normal) for found in known]) ** 2
+    slope, intercept = np.polyfit(x, y, 1)
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    freedom = len(points) - 2
+    residual = float(((y - slope * x - intercept) ** 2).sum()) / freedom
+    scatter = max(residual - own.mean(), 0.0) * (weights**2).sum()
+    student = float(stdtrit(freedom, (1 + level) / 2))
+    half = math.sqrt(normal**2 * (weights**2 * own).sum() + student**2 * scatter)
+    exponent = Interval(float(slope), slope - half, slope + half)
+    return PowerLaw(exponent, math.exp(intercept), len(points))

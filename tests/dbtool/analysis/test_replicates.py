@@ -1,0 +1,162 @@
+"""Replicates: trials with equal metaparameters and other seeds, and rows of one batch size."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dbtool
+from dbtool.analysis.best_of_k import ranks_around_median
+from dbtool.analysis.searches import median_errors
+from dbtool.core.errors import UsageError
+from tests.support.figure_points import figure_points
+from tests.support.made_up import MadeTrial, write_shard
+
+SGD = "mnist/fc_1024/sgd"
+SIZES = 2 ** np.arange(3, 11)
+
+
+def trial(number: int, steps: float, rate: float = 0.1) -> MadeTrial:
+    """It passes the goal after so many steps, one after an evaluation that missed; or never."""
+    if math.isinf(steps):
+        return number, "INFEASIBLE", {"learning_rate": rate}, []
+    rows = [{"step": at, "val_classification_error": e} for at, e in ((0, 0.9), (steps - 1, 0.5))]
+    rows.append({"step": steps, "val_classification_error": 0.01})
+    return number, "COMPLETE", {"learning_rate": rate}, rows
+
+
+def write(folder: Path, trials: list[MadeTrial], size: int = 8) -> None:
+    write_shard(folder, workload=SGD, batch_size=size, goal=0.03, trials=trials, replicates=True)
+
+
+# Of studies the steps of the replicates of each setting, with the steps and the setting that count.
+STUDIES: list[tuple[list[list[float]], int | None, int]] = [
+    ([[70, 50, 90]], 70, 0),
+    # Of two middle ones the mean, rounded up; one that diverged took infinitely many.
+    ([[70, 51, 90, 60]], 65, 0),
+    ([[70, 51, 90, math.inf]], 80, 0),
+    ([[70, math.inf]], None, 0),
+    # The best setting, and not the best trial.
+    ([[10, 90, 80], [70, 75, 72], [math.inf, 20, math.inf]], 72, 1),
+    ([[10, 90, 80], [75]], 75, 1),
+]
+
+
+def test_a_setting_counts_by_its_median_and_a_study_by_its_best_setting(tmp_path: Path) -> None:
+    for study, (settings, _, _) in enumerate(STUDIES):
+        pairs = [(each, 0.1 + at) for at, own in enumerate(settings) for each in own]
+        write(tmp_path, [trial(number, *pair) for number, pair in enumerate(pairs)], 2**study)
+    with dbtool.open(tmp_path) as db:
+        found = db.steps("*")
+        assert found["steps"].to_list() == [steps for _, steps, _ in STUDIES]
+        rates = [steps and 0.1 + best for _, steps, best in STUDIES]
+        assert found["learning_rate"].to_list() == rates
+        assert [point["y"] for point in figure_points(db, "steps")] == found["steps"].to_list()
+        rows = {
+            row["batch_size"]: row for row in db.scaling("*", trials=1).rows("steps").to_dicts()
+        }
+        alone = [2**study for study, (settings, *_) in enumerate(STUDIES) if len(settings) == 1]
+        assert [rows[size]["steps"] for size in alone[:3]] == [70, 65, 80]
+        assert [rows[size]["after"] for size in alone[:3]] == [69, 64, 79]
+
+
+def test_a_study_of_one_setting_is_no_search(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    steps = {}
+    for size in SIZES:
+        true = 1000 * (1 + 64 / size)
+        steps[size] = np.sort(np.rint(true * np.exp(0.1 * rng.normal(size=9)))).astype(int)
+        write(
+            tmp_path,
+            [trial(number, int(each)) for number, each in enumerate(steps[size])],
+            int(size),
+        )
+    low, high = ranks_around_median(9, 1, 0.95)
+    assert low is not None
+    assert high is not None
+    with dbtool.open(tmp_path) as db:
+        report = db.scaling("*")
+        for row in report.rows("steps").iter_rows(named=True):
+            own = steps[row["batch_size"]]
+            assert (row["steps"], row["trials"]) == (own[4], 1)
+            assert (row["low"], row["high"]) == (own[low - 1] - 1, own[high - 1])
+        for point in figure_points(db, "steps"):
+            own = steps[point["x"]]
+            bands = (point["best_of"], point["band_low"], point["band_high"])
+            assert bands == (None, own[low - 1], own[high - 1])
+        [tradeoff, *_] = report.rows("critical").to_dicts()
+        said = " ".join(str(report).split())
+        with_csv = [(size, each) for size, own in steps.items() for each in own.tolist()]
+        table = pl.DataFrame(with_csv, ["batch_size", "steps"], orient="row")
+        [alike, *_] = dbtool.scaling_of_table(table).rows("critical").to_dicts()
+    assert tradeoff["low"] < 64 < tradeoff["high"]
+    assert "From the median of 9 replicates at 8 batch sizes, 8 to 1,024." in said
+    assert "best of" not in said
+    assert "earning rate" not in said
+    assert alike["critical_batch_size"] == pytest.approx(tradeoff["critical_batch_size"], rel=0.01)
+
+
+def test_tables_tell_replicates_by_rows_or_by_their_spread() -> None:
+    steps = {
+        size: [round(6400 / size + 100 + at) for at in (-3, 0, 5)]
+        for size in (4, 16, 64, 256, 1024)
+    }
+    rows = [(size, each) for size, own in steps.items() for each in own]
+    spreads = [(size, own[1], 3, np.std(own, ddof=1)) for size, own in steps.items()]
+    bounds = [(size, own[0], own[2]) for size, own in steps.items()]
+    for columns, of_rows in (
+        (["batch_size", "steps"], rows),
+        (["batch_size", "steps", "n", "sd"], spreads),
+        (["batch_size", "lower", "upper"], bounds),
+    ):
+        table = pl.DataFrame(of_rows, columns, orient="row")
+        report = dbtool.scaling_of_table(table)
+        [tradeoff, *_] = report.rows("critical").to_dicts()
+        assert tradeoff["critical_batch_size"] == pytest.approx(64, rel=0.1)
+        assert ("the median of 3 replicates" in str(report)) == ("lower" not in columns)
+        if "steps" not in columns or "n" in columns:
+            with pytest.raises(UsageError, match="is there twice; rows with"):
+                dbtool.scaling_of_table(pl.concat([table, table]))
+
+
+def test_errors_of_medians() -> None:
+    rng = np.random.default_rng(0)
+    for n in (3, 7, 21):
+        medians = np.median(rng.normal(0, 0.1, (20_000, n)), axis=1)
+        assert median_errors([n] * 5, [0.1] * 5) == pytest.approx(medians.std(), rel=0.05)
+    # A setting of one replicate is as uncertain as all are, and extremes are drawn to the others.
+    single, low, high = median_errors([1, 3, 3], [0, 0.05, 0.2])
+    assert single == pytest.approx(math.sqrt((0.05**2 + 0.2**2) / 2))
+    assert 1 < high / low < 4
+    assert median_errors([1, 1], [0, 0]).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("draws", [8, pytest.param(200, marks=pytest.mark.slow)])
+def test_intervals_of_replicates_hold_what_was_planted(draws: int) -> None:
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(draws):
+        rows = [
+            (size, 500 * (1 + 90 / size) * math.exp(0.15 * rng.normal()))
+            for size in (2.0 ** np.arange(10)).tolist()
+            for _ in range(rng.integers(1, 6))
+        ]
+        table = pl.DataFrame(rows, ["batch_size", "steps"], orient="row")
+        [row, *_] = dbtool.scaling_of_table(table).rows("critical").to_dicts()
+        held += (row["low"] or 0) <= 90 <= (row["high"] or math.inf)
+    assert held >= 0.95 * draws - 3 * math.sqrt(draws * 0.95 * 0.05)
+
+
+def test_a_goal_that_has_to_be_sustained(tmp_path: Path) -> None:
+    errors = [0.9, 0.02, 0.5, 0.02, 0.01, 0.6, 0.01, 0.01, 0.02, 0.01]
+    rows = [{"step": 10 * at, "val_classification_error": e} for at, e in enumerate(errors)]
+    trials: list[MadeTrial] = [(0, "COMPLETE", {"learning_rate": 0.1}, rows)]
+    write_shard(tmp_path, workload=SGD, batch_size=8, goal=0.03, trials=trials)
+    with dbtool.open(tmp_path) as db:
+        for sustained, steps in {1: 10, 2: 30, 3: 60, 4: 60, 5: None}.items():
+            assert db.steps("*", sustained=sustained)["steps"].to_list() == [steps]
+            [row] = db.crossings("*", sustained=sustained).to_dicts()
+            assert (row["after"], row["steps"]) == (50 if not steps else steps - 10, steps)
+        with pytest.raises(UsageError, match="sustained"):
+            db.steps("*", sustained=0)
