@@ -1,8 +1,11 @@
 -- The rules that queries share. Macros that return rows take the name of a table or common table expression as text and pass
 -- its columns on, so that a query is a chain of them; see queries/.
 
--- Whether higher values of a metric are better; of all but average precisions lower ones are.
-CREATE MACRO is_maximized(metric) AS metric LIKE '%average_precision';
+-- Whether higher values of a metric are better.
+CREATE MACRO is_maximized(metric) AS (
+    metric LIKE '%average_precision' OR metric LIKE '%accuracy' OR metric LIKE '%auc' OR metric LIKE '%bleu'
+    OR metric LIKE '%clip' OR metric LIKE '%dice' OR metric LIKE '%intersection_over_union' OR metric LIKE '%lddt'
+);
 
 -- Whether a value is past a goal: strictly or, where the goal is inclusive, also equal to it. What is not finite is past none.
 -- DuckDB 2.0 answers comparisons and isnan by a file's least and greatest value, which leave NaN out; isfinite looks at values.

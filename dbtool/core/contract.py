@@ -22,6 +22,11 @@ ARCHIVE_ROOT = "batch_science"
 """The top folder of the published archive."""
 SPLITS = ("train", "val", "test", "batch")
 """What a metric is measured on, as its name begins; batch is the batch of the step itself."""
+MAXIMIZED = (
+    *("average_precision", "accuracy", "auc", "bleu", "clip", "dice"),
+    *("intersection_over_union", "lddt"),
+)
+"""The ends of the names of metrics of which higher values are better."""
 _DIGEST_DIGITS = 32
 
 
@@ -64,6 +69,11 @@ def metric_columns() -> tuple[str, ...]:
 def is_share(metric: str) -> bool:
     """Return whether the values of a metric are shares from 0 to 1."""
     return metric.endswith(("classification_error", "average_precision"))
+
+
+def is_maximized(metric: str) -> bool:
+    """Return whether higher values of a metric are better, as the macro of that name does."""
+    return metric.endswith(MAXIMIZED)
 
 
 @functools.cache

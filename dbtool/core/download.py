@@ -19,6 +19,7 @@ import filelock
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import make_folder
+from dbtool.core.git_tree import GIT_TREE, tree_id
 from dbtool.core.http import (
     NoMoreError,
     Part,
@@ -228,7 +229,7 @@ class Downloader:
         while True:
             size_before = part.size
             self._receive_all(url, part, on_progress)
-            found = _file_digest(part.path, file.algorithm, on_progress)
+            found = _digest_of_part(part, on_progress)
             if file.digest in {found, None}:
                 return
             if part.total is None and part.size > size_before:
@@ -295,10 +296,24 @@ class Downloader:
                 began, came = time.monotonic(), 0
 
 
+def _digest_of_part(part: Part, on_progress: Progress) -> str:
+    """Return the digest of what has arrived; of a damaged archive, why it has none."""
+    try:
+        return _file_digest(part.path, part.file.algorithm, on_progress)
+    except OSError as error:
+        if part.file.algorithm != GIT_TREE:
+            raise
+        return f"of none: {error.strerror}"
+
+
 def _file_digest(path: Path, algorithm: str, on_progress: Progress) -> str:
     size = path.stat().st_size
     on_progress(CHECKING, 0, size)
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False))
+    if algorithm == GIT_TREE:
+        found = tree_id(path)
+    else:
+        with path.open("rb") as file:
+            new = functools.partial(hashlib.new, algorithm, usedforsecurity=False)
+            found = hashlib.file_digest(file, new).hexdigest()
     on_progress(CHECKING, size, size)
-    return found.hexdigest()
+    return found

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dbtool.core.checks import InvalidError, parse_json
-from dbtool.core.contract import SHARD_FORMAT, SPLITS
+from dbtool.core.contract import SHARD_FORMAT, SPLITS, is_maximized
 from dbtool.core.errors import DbtoolError, UsageError
 
 Status = Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
@@ -64,7 +64,7 @@ class Workload(Struct, frozen=True, kw_only=True):
     @property
     def maximize(self) -> bool:
         """Whether higher values of the metric are better."""
-        return self.metric.endswith("average_precision")
+        return is_maximized(self.metric)
 
 
 class Study(Struct, frozen=True, kw_only=True):

@@ -65,7 +65,7 @@ class RemoteFile:
         digest: digest of the file, in lowercase hexadecimal; None where it is not known.
         least_bytes: smallest valid size; a smaller file is rejected before its bytes arrive.
         most_bytes: largest valid size, likewise.
-        algorithm: hash algorithm of the digest.
+        algorithm: hash algorithm of the digest, of hashlib or `dbtool.core.git_tree.GIT_TREE`.
     """
 
     name: str

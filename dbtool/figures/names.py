@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dbtool.core.contract import is_maximized
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -85,7 +87,7 @@ def goal_words(metric: str, goal: float, *, inclusive: bool) -> str:
         >>> goal_words("val_classification_error", 0.01, inclusive=False)
         'validation error < 0.01'
     """
-    strict, equal = (">", "≥") if metric.endswith("average_precision") else ("<", "≤")
+    strict, equal = (">", "≥") if is_maximized(metric) else ("<", "≤")
     return f"{readable(metric)} {equal if inclusive else strict} {goal}"
 
 

@@ -89,6 +89,7 @@ class Report:
         already_there: trials (for another release, shards) that the release already had.
         malformed: why parts of the source were refused.
         left_out: how many trials were refused with them.
+        unused: the parts of the source that hold no run that can be stored, by reason.
         oddities: counts of unusual things in the source that are kept, by name.
         failure: why the source was not read to its end; None where it was.
         notes: sentences about what the source and the release have together.
@@ -103,6 +104,7 @@ class Report:
     already_there: int = 0
     malformed: list[MalformedError] = field(default_factory=list)
     left_out: int = 0
+    unused: dict[str, list[str]] = field(default_factory=dict)
     oddities: Counter[str] = field(default_factory=Counter)
     failure: MalformedError | None = None
     notes: list[str] = field(default_factory=list)
@@ -111,6 +113,10 @@ class Report:
         """Count refused trials, and keep the reason."""
         self.malformed.append(error)
         self.left_out += trials
+
+    def leave_unused(self, reason: str, part: str) -> None:
+        """Note that a part of the source holds no run that can be stored, and why."""
+        self.unused.setdefault(reason, []).append(part)
 
     def added(self, units: str = "", there: str = "trial") -> str:
         """Return the sentence that says what was added.
@@ -269,6 +275,8 @@ def conclude(report: Report, added: str, on_message: OnMessage, more: Iterable[s
     if report.oddities:
         kept = ", ".join(f"{count:,} {name}" for name, count in report.oddities.most_common())
         on_message(f"kept as they are: {kept}")
+    for reason, parts in sorted(report.unused.items(), key=lambda item: -len(item[1])):
+        on_message(f"not used: {counted(len(parts), 'part')}, such as {parts[0]}: {reason}")
     for sentence in (*report.notes, *more, where([report])):
         on_message(sentence)
     if failure is not None:

@@ -7,7 +7,7 @@ import type { Crossing, StudyTrials } from "./searches";
 
 /** The macro `is_maximized`: whether higher values of a metric are better. */
 export function isMaximized(metric: string): boolean {
-  return metric.endsWith("average_precision");
+  return /(average_precision|accuracy|auc|bleu|clip|dice|intersection_over_union|lddt)$/.test(metric);
 }
 
 /** The macro `reached`: whether a value is past a goal. */

@@ -1,0 +1,102 @@
+"""MLPerf's reference convergence points: when runs with other seeds reached the target."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dbtool.core.footer import plain
+from dbtool.sources.mlperf.benchmarks import benchmark_of
+from dbtool.sources.public.members import members
+from dbtool.sources.public.runs import PublishedRun, shards
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dbtool.core.footer import Scalar
+    from dbtool.core.manifest import About
+    from dbtool.sources.base import Addition, NewShard
+
+_LIST = re.compile(r"(?:^|/)(training|hpc)_(\d+\.\d+)\.\d+/rcps_\w+\.json$")
+_PLACES = ("Epochs to converge", "samples to converge")
+_BASE_LEARNING_RATE = "base_learning_rate"
+
+
+@dataclass(frozen=True)
+class ReferenceSource:
+    """Reference points of all versions, each once; see `dbtool.sources.base.Source`.
+
+    Attributes:
+        path: an archive of the repository, its folder, or that of the lists.
+        about: the licence and the citation.
+    """
+
+    path: Path
+    about: About
+
+    def studies(self, addition: Addition) -> Iterator[NewShard]:
+        """Yield a shard a study, after all lists were read."""
+        yield from shards(
+            self._runs(addition),
+            {"source": self.about.release, "evaluations": "the one that reached the goal"},
+        )
+
+    def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
+        known: set[bytes] = set()
+        for name, found, contents in sorted(members(self.path, _LIST, addition.on_progress)):
+            try:
+                points = msgspec.json.decode(contents, type=dict[str, dict[str, Any]])
+            except msgspec.MsgspecError as error:
+                addition.report.leave_unused(str(error), name)
+                continue
+            for key, point in points.items():
+                try:
+                    # A version repeats the points of those before it.
+                    runs = [] if _identity(point) in known else list(_runs_of(found, key, point))
+                except (ValueError, TypeError, KeyError) as error:
+                    addition.report.leave_unused(str(error), f"{name}: {key}")
+                    continue
+                known.add(_identity(point))
+                yield from runs
+
+
+def _identity(point: dict[str, Any]) -> bytes:
+    what = ("Benchmark", "BS", *_PLACES)
+    return msgspec.json.encode([point.get(name) for name in what])
+
+
+def _runs_of(found: re.Match[str], key: str, point: dict[str, Any]) -> Iterator[PublishedRun]:
+    """Yield the runs of a point.
+
+    Raises:
+        ValueError: its benchmark or its numbers are not known.
+    """
+    benchmark = benchmark_of(str(point.get("Benchmark")), found[1], float(found[2]))
+    if benchmark is None:
+        raise ValueError(f"steps of the benchmark {point.get('Benchmark')!r} cannot be counted")
+    batch_size, places = point.get("BS"), next((point[p] for p in _PLACES if p in point), None)
+    if not isinstance(batch_size, int) or not places:
+        raise ValueError("it has no batch size, or no run")
+    settings = _settings(point.get("Hyperparams", {}))
+    for number, place in enumerate(places):
+        yield PublishedRun(
+            benchmark.described(),
+            batch_size,
+            f"{found[0].lstrip('/')}: {key} {number}",
+            "COMPLETE",
+            {"point": key, **settings},
+            [benchmark.steps(float(place), batch_size)],
+            {benchmark.metric: [benchmark.goal]},
+        )
+
+
+def _settings(settings: dict[str, Any]) -> dict[str, Scalar]:
+    return {
+        "learning_rate" if name.endswith(_BASE_LEARNING_RATE) else name: plain(value)
+        for name, value in sorted(settings.items())
+        if isinstance(value, bool | int | float | str)
+    }

@@ -1,0 +1,100 @@
+"""MLPerf's training results as a source: a run a log file, a study a benchmark and batch size."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbtool.sources.mlperf.benchmarks import benchmark_of
+from dbtool.sources.mlperf.log import runs_in
+from dbtool.sources.mlperf.run import RefusedError, logged_run
+from dbtool.sources.public.members import members
+from dbtool.sources.public.runs import PublishedRun, shards
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from dbtool.core.manifest import About
+    from dbtool.sources.base import Addition, NewShard
+    from dbtool.sources.mlperf.log import Event
+
+_LOG = re.compile(r"(?:^|/)result_\w+\.txt$")
+_REPEATED = "a file of another round or system has the same run"
+_ROUND = re.compile(r"\b(training|hpc)_results_v(\d+\.\d+)")
+SECONDS = "seconds"
+
+
+@dataclass(frozen=True)
+class MlperfSource:
+    """Results of MLPerf's rounds; see `dbtool.sources.base.Source`.
+
+    Attributes:
+        path: an archive of a round's repository, or a folder of such archives or checkouts.
+        about: the licence and the citation.
+    """
+
+    path: Path
+    about: About
+
+    def studies(self, addition: Addition) -> Iterator[NewShard]:
+        """Yield a shard a study, after all logs were read."""
+        yield from shards(self._runs(addition), {"source": self.about.release})
+
+    def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
+        known: dict[tuple[object, ...], str] = {}
+        for name, _, contents in members(self.path, _LOG, addition.on_progress):
+            try:
+                logs = list(runs_in(contents.decode(errors="replace").splitlines()))
+            except ValueError:
+                addition.report.leave_unused("a line is damaged", name)
+                continue
+            for number, events in enumerate(logs):
+                try:
+                    run = _published(name, number, events)
+                except RefusedError as error:
+                    addition.report.leave_unused(str(error), name)
+                    continue
+                if len(run.steps) > 1 and known.setdefault(_curve(run), name) != name:
+                    addition.report.leave_unused(_REPEATED, name)
+                    continue
+                yield run
+
+
+def _curve(run: PublishedRun) -> tuple[object, ...]:
+    """Return what no two runs share: the time and the value of each evaluation."""
+    return tuple((metric, *map(str, values)) for metric, values in run.values.items())
+
+
+def _published(name: str, number: int, events: Sequence[Event]) -> PublishedRun:
+    """Return a run of a log.
+
+    Raises:
+        RefusedError: it is not of a round or benchmark that is known, or not whole.
+    """
+    found = _ROUND.search(name)
+    if found is None:
+        raise RefusedError("it lies in no folder training_results_vX.Y or hpc_results_vX.Y")
+    named = next((event.value for event in events if event.key == "submission_benchmark"), None)
+    benchmark = benchmark_of(str(named), found[1], float(found[2]))
+    if benchmark is None:
+        raise RefusedError(f"steps of the benchmark {named!r} cannot be counted")
+    run = logged_run(events, benchmark)
+    metrics = sorted({metric for each in run.evaluations for metric in each.values})
+    values = {
+        metric: [each.values.get(metric, float("nan")) for each in run.evaluations]
+        for metric in metrics
+    }
+    if all(each.seconds is not None for each in run.evaluations):
+        values[SECONDS] = [each.seconds or 0.0 for each in run.evaluations]
+    return PublishedRun(
+        benchmark.described(is_open=run.metaparameters.get("division") == "open"),
+        run.batch_size,
+        f"{name[found.start() :]}{f'#{number + 1}' if number else ''}",
+        run.status,
+        {"round": f"{found[1]}-v{found[2]}", **run.metaparameters},
+        [each.step for each in run.evaluations],
+        values,
+        run.seed,
+    )

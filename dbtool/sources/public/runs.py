@@ -1,0 +1,103 @@
+"""Runs that others published, one at a time, as the shards of their studies."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from dbtool.core.footer import Footer, Study, Trial
+from dbtool.core.rows import with_other_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from dbtool.core.footer import Scalar, Status, Workload
+    from dbtool.sources.base import NewShard
+
+
+class PublishedRun(NamedTuple):
+    """A training run that others published.
+
+    Attributes:
+        workload: what was trained.
+        batch_size: examples a step.
+        name: where it was published; unique in its study.
+        status: how it ended.
+        metaparameters: its settings.
+        steps: updates before each evaluation, increasing, [evaluations].
+        values: metric to its values, [evaluations]; NaN where there is none.
+        seed: its seed; None where it is not known.
+        trained: its last update; None: that of its last evaluation.
+    """
+
+    workload: Workload
+    batch_size: int
+    name: str
+    status: Status
+    metaparameters: Mapping[str, Scalar]
+    steps: Sequence[int]
+    values: Mapping[str, Sequence[float]]
+    seed: int | None = None
+    trained: int | None = None
+
+
+def shards(
+    runs: Iterable[PublishedRun],
+    producer: Mapping[str, Any],
+    search_space: Mapping[str, dict[str, Any]] | None = None,
+) -> Iterator[NewShard]:
+    """Yield a shard a study, whose trials are numbered in the order of their names.
+
+    Args:
+        runs: runs of any studies, in any order.
+        producer: where they come from.
+        search_space: the space that metaparameters were drawn from; None where none was searched.
+    """
+    studies: dict[tuple[str, int], list[PublishedRun]] = defaultdict(list)
+    for run in runs:
+        studies[run.workload.workload, run.batch_size].append(run)
+    for key in sorted(studies):
+        members = sorted(studies[key], key=lambda run: run.name)
+        trials = tuple(_trial(number, run) for number, run in enumerate(members))
+        study = Study(
+            workload=members[0].workload,
+            batch_size=key[1],
+            train_steps=min((t.steps for t in trials if t.status == "COMPLETE"), default=0),
+            search_space=dict(search_space or {}),
+        )
+        yield Footer(study=study, trials=trials, producer=dict(producer)), [_rows(members)]
+
+
+def _trial(number: int, run: PublishedRun) -> Trial:
+    trial = Trial(
+        trial_id=number,
+        status=run.status,
+        steps=max(run.trained or 0, run.steps[-1] if len(run.steps) else 0),
+        metaparameters=dict(run.metaparameters),
+        seed=run.seed,
+        name=run.name,
+    )
+    digest = hashlib.sha256(msgspec.json.encode(trial))
+    digest.update(np.asarray(run.steps, np.int64).tobytes())
+    for metric in sorted(run.values):
+        digest.update(metric.encode() + np.asarray(run.values[metric], np.float64).tobytes())
+    return msgspec.structs.replace(trial, source=digest.hexdigest(), measurements=len(run.steps))
+
+
+def _rows(runs: Sequence[PublishedRun]) -> pa.Table:
+    counts = [len(run.steps) for run in runs]
+    columns = {
+        "trial_id": pa.array(np.repeat(np.arange(len(runs), dtype=np.int32), counts)),
+        "step": pa.array(np.concatenate([np.asarray(run.steps, np.int64) for run in runs])),
+    }
+    for metric in sorted({name for run in runs for name in run.values}):
+        values = np.concatenate(
+            [run.values.get(metric, np.full(len(run.steps), np.nan)) for run in runs]
+        )
+        columns[metric] = pa.array(values, mask=np.isnan(values))
+    return with_other_metrics(columns)
