@@ -31,11 +31,11 @@ class ReferenceSource:
     """Reference points of all versions, each once; see `dbtool.sources.base.Source`.
 
     Attributes:
-        path: an archive of the repository, its folder, or that of the lists.
+        paths: an archive of the repository, or a folder with the lists.
         about: the licence and the citation.
     """
 
-    path: Path
+    paths: tuple[Path, ...]
     about: About
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
@@ -47,7 +47,7 @@ class ReferenceSource:
 
     def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
         known: set[bytes] = set()
-        for name, found, contents in sorted(members(self.path, _LIST, addition.on_progress)):
+        for name, found, contents in sorted(members(self.paths, _LIST, addition.on_progress)):
             try:
                 points = msgspec.json.decode(contents, type=dict[str, dict[str, Any]])
             except msgspec.MsgspecError as error:

@@ -31,11 +31,11 @@ class MlperfSource:
     """Results of MLPerf's rounds; see `dbtool.sources.base.Source`.
 
     Attributes:
-        path: an archive of a round's repository, or a folder of such archives or checkouts.
+        paths: archives of the repositories of rounds, or folders of such archives or checkouts.
         about: the licence and the citation.
     """
 
-    path: Path
+    paths: tuple[Path, ...]
     about: About
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
@@ -44,7 +44,7 @@ class MlperfSource:
 
     def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
         known: dict[tuple[object, ...], str] = {}
-        for name, _, contents in members(self.path, _LOG, addition.on_progress):
+        for name, _, contents in members(self.paths, _LOG, addition.on_progress):
             try:
                 logs = list(runs_in(contents.decode(errors="replace").splitlines()))
             except ValueError:

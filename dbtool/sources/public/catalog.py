@@ -95,12 +95,12 @@ def parts_of(name: str) -> tuple[SourcePart, ...]:
     return (parts[name],)
 
 
-def public_source(name: str, path: Path) -> Source:
-    """Return a source of the catalogue, read from a path.
+def public_source(name: str, *paths: Path) -> Source:
+    """Return a source of the catalogue that is read from some paths.
 
     Args:
         name: its name, or that of a part of it.
-        path: what was fetched: an archive, or a folder of archives or files.
+        paths: what was fetched: archives, or folders of archives or files.
 
     Raises:
         UsageError: no source has the name.
@@ -111,4 +111,4 @@ def public_source(name: str, path: Path) -> Source:
     about = About(
         release=whole, title=source.title, licence=source.licence, citation=source.citation
     )
-    return cast("Source", getattr(importlib.import_module(module), reader)(path, about))
+    return cast("Source", getattr(importlib.import_module(module), reader)(paths, about))

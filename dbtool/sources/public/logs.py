@@ -38,11 +38,11 @@ class NanogptSource:
     """Optimizers to a validation loss of 3.28; see `dbtool.sources.base.Source`.
 
     Attributes:
-        path: an archive of the repository, or a folder with its results.
+        paths: an archive of the repository, or a folder with its results.
         about: the licence and the citation.
     """
 
-    path: Path
+    paths: tuple[Path, ...]
     about: About
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
@@ -50,7 +50,7 @@ class NanogptSource:
         yield from shards(self._runs(addition), {"source": self.about.release})
 
     def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
-        for name, found, contents in members(self.path, _RESULT, addition.on_progress):
+        for name, found, contents in members(self.paths, _RESULT, addition.on_progress):
             runs = list(_runs_in(found, contents.decode(errors="replace")))
             if not runs:
                 addition.report.leave_unused("it has no evaluation", name)
@@ -98,17 +98,17 @@ class Wav2vecSource:
     A batch size is in samples of audio, 16,000 a second.
 
     Attributes:
-        path: an archive of the repository, or a folder with its CSV files.
+        paths: an archive of the repository, or a folder with its CSV files.
         about: the licence and the citation.
     """
 
-    path: Path
+    paths: tuple[Path, ...]
     about: About
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
         """Yield a shard a batch size, after all files were read."""
         values: dict[int, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-        for _, found, contents in members(self.path, _VALUES, addition.on_progress):
+        for _, found, contents in members(self.paths, _VALUES, addition.on_progress):
             for line in csv.DictReader(contents.decode().splitlines()):
                 length, unit = line["batch size"].split()
                 batch_size = round(float(length) * _AUDIO_SAMPLES[unit])

@@ -14,7 +14,7 @@ from dbtool.core.git_tree import tar_stream
 from dbtool.core.walk import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 # The largest file that is read whole; published ones are far smaller.
 _MOST_BYTES = 256 << 20
@@ -36,7 +36,7 @@ class Member(NamedTuple):
 
 
 def members(
-    path: Path, pattern: re.Pattern[str], on_progress: Callable[[int, int], None]
+    paths: Sequence[Path], pattern: re.Pattern[str], on_progress: Callable[[int, int], None]
 ) -> Iterator[Member]:
     """Yield the files whose path matches a pattern.
 
@@ -44,7 +44,7 @@ def members(
     never lie on the disk. A file that ends in .xz is unpacked, and named without that.
 
     Args:
-        path: a tar file, a file or a folder.
+        paths: tar files, other files and folders.
         pattern: searched in the paths, which have forward slashes.
         on_progress: called with the number of bytes read, and of all.
 
@@ -52,15 +52,17 @@ def members(
         UsageError: there is no such path.
         DbtoolError: a file cannot be read, or is damaged.
     """
-    if not path.exists():
-        raise UsageError(f"there is no {path}")
-    folder = path if path.is_dir() else path.parent
-    files = [path]
-    if path.is_dir():
-        files = sorted(Path(entry.path) for entry in walk(path) if entry.is_file())
-    total, done = sum(file.stat().st_size for file in files), 0
-    for file in files:
-        name = file.relative_to(folder).as_posix()
+    files: list[tuple[str, Path]] = []
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"there is no {path}")
+        if path.is_dir():
+            below = sorted(Path(entry.path) for entry in walk(path) if entry.is_file())
+            files += ((file.relative_to(path).as_posix(), file) for file in below)
+        else:
+            files.append((path.name, path))
+    total, done = sum(file.stat().st_size for _, file in files), 0
+    for name, file in files:
         read = _tar_members if _TAR.search(name) else _file
         try:
             for member, at in read(file, name, pattern):

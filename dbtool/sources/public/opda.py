@@ -58,16 +58,16 @@ class OpdaSource:
     """Random searches of image and text classifiers; see `dbtool.sources.base.Source`.
 
     Attributes:
-        path: an archive of the repository, or a folder with the searches.
+        paths: an archive of the repository, or a folder with the searches.
         about: the licence and the citation.
     """
 
-    path: Path
+    paths: tuple[Path, ...]
     about: About
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
         """Yield a shard a study, one search after the other."""
-        for name, found, contents in members(self.path, _SEARCH, addition.on_progress):
+        for name, found, contents in members(self.paths, _SEARCH, addition.on_progress):
             runs = []
             for number, line in enumerate(contents.splitlines(), start=1):
                 try:

@@ -14,6 +14,7 @@ from dbtool.core.download import Downloader
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.git_tree import tree_id
 from dbtool.sources.base import add_source
+from dbtool.sources.public.archives import fetch_source, import_source
 from dbtool.sources.public.catalog import SourcePart, parts_of, public_source, public_sources
 from tests.support.file_server import Answer, serving
 
@@ -207,3 +208,30 @@ def test_a_damaged_archive_says_so(tmp_path: Path, repository: Path) -> None:
     with pytest.raises(UsageError, match="there is no"):
         add_source(public_source("opda", tmp_path / "none"), tmp_path / "db")
     assert tarfile.is_tarfile(tmp_path / "x.tar.gz")
+
+
+def test_a_source_is_fetched_from_a_folder_and_imported_by_its_name(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [part] = parts_of("modded-nanogpt")
+    with pytest.raises(UsageError, match="get it with `dbtool fetch modded-nanogpt`"):
+        import_source("modded-nanogpt", into="db")
+    (tmp_path / "mirror").mkdir()
+    (tmp_path / "mirror" / part.file_name).write_bytes(packed(repository, "x").read_bytes())
+    with pytest.raises(DbtoolError, match=r"has the git tree .* in place of"):
+        fetch_source("modded-nanogpt", mirror="mirror")
+    said: list[str] = []
+    (repository / "results" / "20260430_adamh").mkdir()
+    (repository / "results" / "20260430_adamh" / "a.txt").write_text("step:250/250 val_loss:3.2\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "Add")
+    (tmp_path / part.file_name).write_bytes(packed(repository, "y").read_bytes())
+    report = import_source("modded-nanogpt", into="db", on_message=said.append)
+    assert (report.release, report.trials) == ("modded-nanogpt", 1)
+    assert said == [
+        "added 1 trial and 1 measurement to modded-nanogpt; 0 trials already there",
+        "not used: 1 part, such as y/results/a.txt: it has no evaluation",
+        "in db/modded-nanogpt",
+    ]
+    assert import_source("modded-nanogpt", part.file_name, into="db").already_there == 1
