@@ -7,7 +7,8 @@ import typer
 
 from dbtool.cli.messages import bar, download_bar, tell
 from dbtool.cli.options import Destination, Retries, Timeout
-from dbtool.core.errors import UsageError, counted
+from dbtool.core.contract import ARCHIVE_ROOT
+from dbtool.core.errors import UsageError, counted, unknown
 from dbtool.sources.logs import LOG_FORMATS
 from dbtool.store.table_files import TABLE_FORMATS
 
@@ -18,41 +19,58 @@ _SOURCES = ", ".join((*TABLE_FORMATS, *LOG_FORMATS))
 
 
 def fetch(
+    source: Annotated[str, typer.Argument()] = ARCHIVE_ROOT,
     *,
+    list_: Annotated[bool, typer.Option("--list")] = False,
     url: str | None = None,
     mirror: list[str] | None = None,
-    dest: str = ".",
+    out: str = ".",
     sha256: str | None = None,
     retries: Retries = 5,
     timeout: Timeout = 30.0,
 ) -> None:
-    """Download the published archive and check it.
+    """Download the published archive or another public source, and check it.
 
     What has come is kept in a .part file, so a fetch that was interrupted goes on when the same
-    command is given again. The file gets its name once its sha256 is the published one. Its path is
-    printed.
+    command is given again. A file gets its name once its sha256 is the published one or, of a
+    repository, once git's id of all its files is. The paths are printed.
 
-    Example: dbtool fetch --dest downloads/
+    Example: dbtool fetch mlperf-reference --out downloads/
 
     Args:
+        source (NAME): batch_science, the archive of 2018; or another name of --list.
+        list_: List the public sources in place of fetching one.
         url (URL): Fetch from here in place of the published address: http://, https:// or file://.
-        mirror (URL): Try this address when those before it fail; may be given more than once.
-        dest (PATH): The file to write, or the folder it goes into.
+        mirror (URL|DIR): Try this address when those before it fail; may be given more than once.
+            Of a repository a host that serves it in place of its own, or a folder of its archives.
+        out (PATH): The file to write, or the folder it goes into.
         sha256 (HEX): The hash of another file than the published one, such as a replica.
     """
     import dbtool
+    from dbtool.cli.options import Format
+    from dbtool.cli.output import print_table
     from dbtool.core.download import RetryPolicy
     from dbtool.sources.archive.published import LICENCE, SHA256
+    from dbtool.sources.public.catalog import source_table
 
+    if list_:
+        print_table(source_table(), Format.TABLE)
+        return
+    if source != ARCHIVE_ROOT and (url or sha256):
+        raise UsageError(f"--url and --sha256 have no effect with {source}: give a --mirror")
     with download_bar() as (on_progress, on_retry):
-        fetched = dbtool.fetch(
-            dest,
-            url=url,
-            mirrors=mirror or (),
-            sha256=sha256,
-            retries=RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry),
-            on_progress=on_progress,
-        )
+        policy = RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry)
+        given: dict[str, Any] = {"mirrors": mirror or (), "retries": policy}
+        given["on_progress"] = on_progress
+        if source != ARCHIVE_ROOT:
+            paths = dbtool.fetch_source(source, out, **given)
+        else:
+            fetched = dbtool.fetch(out, url=url, sha256=sha256, **given)
+            paths = [fetched.path]
+    if source != ARCHIVE_ROOT:
+        for path in paths:
+            typer.echo(path)
+        return
     size = f"{fetched.path.stat().st_size / 1e6:,.1f} MB"
     done = "was there already" if fetched.was_there else "fetched"
     tell(f"{done}: {size}, sha256 {fetched.sha256}")
@@ -61,8 +79,14 @@ def fetch(
     typer.echo(fetched.path)
 
 
-def import_(path: Path, *, db: Destination = None, release: str = "published") -> None:
-    """Import an archive in the published format into a release of yours.
+def import_(
+    source: str,
+    path: Annotated[list[Path] | None, typer.Argument()] = None,
+    *,
+    db: Destination = None,
+    release: str = "published",
+) -> None:
+    """Import an archive in the published format, or another public source, into a release of yours.
 
     The archive is read once and never unpacked to disk. Trials that are already there change
     nothing, so an interrupted import goes on when the same command is given again. A malformed
@@ -71,14 +95,25 @@ def import_(path: Path, *, db: Destination = None, release: str = "published") -
     Example: dbtool import batch_science_data.tar.bz2
 
     Args:
-        path (PATH): The archive: a .tar.bz2, .tar.gz or .tar, or the folder it was unpacked into.
-        release (NAME): The name under which the rows are stored; only those of `published` are
-            compared with the published table.
+        source (PATH|NAME): The archive: a .tar.bz2, .tar.gz or .tar, or the folder it was unpacked
+            into; or a name of `dbtool fetch --list`.
+        path (PATH): Archives or folders of a source that was named; without any, the archives that
+            `dbtool fetch` put here.
+        release (NAME): The name under which the rows of the archive are stored; only those of
+            `published` are compared with the published table.
     """
     import dbtool
+    from dbtool.sources.public.catalog import is_source, source_names
 
-    with bar("importing", "files" if path.is_dir() else "bytes") as on_progress:
-        dbtool.import_archive(path, db, release=release, on_progress=on_progress, on_message=tell)
+    told: dict[str, Any] = {"on_message": tell}
+    if is_source(source):
+        with bar("importing", "bytes") as on_progress:
+            dbtool.import_source(source, *path or (), into=db, on_progress=on_progress, **told)
+        return
+    if path:
+        raise unknown("source", source, source_names(), "dbtool fetch --list")
+    with bar("importing", "files" if Path(source).is_dir() else "bytes") as on_progress:
+        dbtool.import_archive(source, db, release=release, on_progress=on_progress, **told)
 
 
 def ingest(

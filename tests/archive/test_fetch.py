@@ -58,14 +58,14 @@ def test_disk_without_room(fetching: Fetching) -> None:
     fetching.server.answers.extend([Answer(cut=1000), huge])
     sentence = fetching.failure()
     assert "100,000,000,000.0 MB are missing and " in sentence
-    assert "--dest" in sentence
+    assert "--out" in sentence
     assert fetching.part.read_bytes() == fetching.content[:1000]
 
 
 def test_destination_that_cannot_be(fetching: Fetching, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     fetching.dest = tmp_path / "file" / "archive.bin"
-    with pytest.raises(DbtoolError, match=r"cannot make the folder .*--dest"):
+    with pytest.raises(DbtoolError, match=r"cannot make the folder .*--out"):
         fetching.fetch()
     fetching.dest = tmp_path / "pipe"
     os.mkfifo(fetching.dest)

@@ -51,16 +51,16 @@ def test_prints_the_path_alone(
     monkeypatch.chdir(tmp_path)
     told = f"0.3 MB, sha256 {fetching.sha256}\n"
     path = "new/folder/archive.bin"
-    assert call(*words, "--dest", "new/folder/") == Outcome(0, f"{path}\n", f"fetched: {told}")
+    assert call(*words, "--out", "new/folder/") == Outcome(0, f"{path}\n", f"fetched: {told}")
     again = Outcome(0, f"{path}\n", f"was there already: {told}")
-    assert call(*words, "--dest", "new/folder") == again
+    assert call(*words, "--out", "new/folder") == again
     assert Path(path).read_bytes() == content
     left = [path.name for path in Path("new/folder").iterdir() if path.name[0] != "."]
     assert (fetching.ranges, left) == ([None], ["archive.bin"])
-    assert call(*words, "--dest", "b.bin").output == "b.bin\n"
+    assert call(*words, "--out", "b.bin").output == "b.bin\n"
     # It is found where nobody may write, too.
     tmp_path.chmod(0o500)
-    assert call(*words, "--dest", "b.bin").code == 0
+    assert call(*words, "--out", "b.bin").code == 0
     tmp_path.chmod(0o700)
     assert Path("b.bin").read_bytes() == content
 
@@ -117,7 +117,7 @@ def test_certificates_are_checked(content: bytes, tmp_path: Path) -> None:
         server.socket = context.wrap_socket(server.socket, server_side=True)
         url = server.url.replace("http:", "https:")
         sha256 = hashlib.sha256(content).hexdigest()
-        words = ("fetch", "--url", url, "--sha256", sha256, "--dest", "new/")
+        words = ("fetch", "--url", url, "--sha256", sha256, "--out", "new/")
         code, _, errors = dbtool(*words, cwd=tmp_path)
         assert code == 1
         assert "certificate verify failed" in errors

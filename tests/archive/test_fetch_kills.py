@@ -23,7 +23,7 @@ SLOWLY = Answer(seconds=2.0)
 def start(fetching: Fetching, python: Sequence[str] = (sys.executable,)) -> subprocess.Popen[str]:
     words = ["fetch", "--url", fetching.server.url, "--sha256", fetching.sha256]
     return subprocess.Popen(
-        [*python, "-m", "dbtool", *words, "--dest", str(fetching.dest)],
+        [*python, "-m", "dbtool", *words, "--out", str(fetching.dest)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -125,7 +125,7 @@ def fetch(
         path /= file.name
     with Downloader(
         retries,
-        other_path="choose another path with --dest",
+        other_path="choose another path with --out",
         other_source="try again later or name another URL with --mirror",
     ) as downloader:
         return Fetched(path, str(file.digest), downloader.download(file, path, on_progress))

@@ -108,11 +108,11 @@ def benchmarks() -> tuple[Benchmark, ...]:
 
 def benchmark_of(name: str, suite: str, version: float) -> Benchmark | None:
     """Return the benchmark that a log of a round names; None where it is not in the catalogue."""
-    return next(
-        (
-            each
-            for each in benchmarks()
-            if (each.benchmark, each.suite) == (name, suite) and each.first <= version <= each.last
-        ),
-        None,
-    )
+    named = (each for each in benchmarks() if (each.benchmark, each.suite) == (name, suite))
+    return next((each for each in named if each.first <= version <= each.last), None)
+
+
+def newest_benchmark(name: str) -> Benchmark | None:
+    """Return the benchmark that a log of no round names, as its last round has it."""
+    named = (each for each in benchmarks() if each.benchmark == name)
+    return max(named, key=lambda each: each.last, default=None)

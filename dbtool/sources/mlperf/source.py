@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbtool.sources.mlperf.benchmarks import benchmark_of
+from dbtool.core.manifest import About
+from dbtool.sources.mlperf.benchmarks import benchmark_of, newest_benchmark
 from dbtool.sources.mlperf.log import runs_in
 from dbtool.sources.mlperf.run import RefusedError, logged_run
 from dbtool.sources.public.members import members
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from dbtool.core.manifest import About
     from dbtool.sources.base import Addition, NewShard
     from dbtool.sources.mlperf.log import Event
 
 _LOG = re.compile(r"(?:^|/)result_\w+\.txt$")
 _REPEATED = "a file of another round or system has the same run"
+_ANY = re.compile("")
 _ROUND = re.compile(r"\b(training|hpc)_results_v(\d+\.\d+)")
 SECONDS = "seconds"
 
@@ -33,10 +34,13 @@ class MlperfSource:
     Attributes:
         paths: archives of the repositories of rounds, or folders of such archives or checkouts.
         about: the licence and the citation.
+        of_rounds: whether the files are those of rounds, whose rules apply; False: of the user's,
+            as the last round has its rules, and every file is read.
     """
 
     paths: tuple[Path, ...]
     about: About
+    of_rounds: bool = True
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
         """Yield a shard a study, after all logs were read."""
@@ -44,7 +48,8 @@ class MlperfSource:
 
     def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
         known: dict[tuple[object, ...], str] = {}
-        for name, _, contents in members(self.paths, _LOG, addition.on_progress):
+        pattern = _LOG if self.of_rounds else _ANY
+        for name, _, contents in members(self.paths, pattern, addition.on_progress):
             try:
                 logs = list(runs_in(contents.decode(errors="replace").splitlines()))
             except ValueError:
@@ -52,7 +57,7 @@ class MlperfSource:
                 continue
             for number, events in enumerate(logs):
                 try:
-                    run = _published(name, number, events)
+                    run = self._run(name, number, events)
                 except RefusedError as error:
                     addition.report.leave_unused(str(error), name)
                     continue
@@ -61,40 +66,49 @@ class MlperfSource:
                     continue
                 yield run
 
+    def _run(self, name: str, number: int, events: Sequence[Event]) -> PublishedRun:
+        """Return a run of a log.
+
+        Raises:
+            RefusedError: it is not of a round or benchmark that is known, or not whole.
+        """
+        keys = {event.key: event.value for event in reversed(events)}
+        named = keys.get("submission_benchmark")
+        found = _ROUND.search(name)
+        if not self.of_rounds:
+            benchmark, settings, start = newest_benchmark(str(named)), {}, 0
+        elif found is None:
+            raise RefusedError("it lies in no folder training_results_vX.Y or hpc_results_vX.Y")
+        else:
+            benchmark = benchmark_of(str(named), found[1], float(found[2]))
+            settings, start = {"round": f"{found[1]}-v{found[2]}"}, found.start()
+        if benchmark is None:
+            raise RefusedError(f"steps of the benchmark {named!r} cannot be counted")
+        run = logged_run(events, benchmark)
+        metrics = sorted({metric for each in run.evaluations for metric in each.values})
+        values = {
+            metric: [each.values.get(metric, float("nan")) for each in run.evaluations]
+            for metric in metrics
+        }
+        if all(each.seconds is not None for each in run.evaluations):
+            values[SECONDS] = [each.seconds or 0.0 for each in run.evaluations]
+        return PublishedRun(
+            benchmark.described(is_open=run.metaparameters.get("division") == "open"),
+            run.batch_size,
+            f"{name[start:]}{f'#{number + 1}' if number else ''}",
+            run.status,
+            {**settings, **run.metaparameters},
+            [each.step for each in run.evaluations],
+            values,
+            run.seed,
+        )
+
 
 def _curve(run: PublishedRun) -> tuple[object, ...]:
     """Return what no two runs share: the time and the value of each evaluation."""
     return tuple((metric, *map(str, values)) for metric, values in run.values.items())
 
 
-def _published(name: str, number: int, events: Sequence[Event]) -> PublishedRun:
-    """Return a run of a log.
-
-    Raises:
-        RefusedError: it is not of a round or benchmark that is known, or not whole.
-    """
-    found = _ROUND.search(name)
-    if found is None:
-        raise RefusedError("it lies in no folder training_results_vX.Y or hpc_results_vX.Y")
-    named = next((event.value for event in events if event.key == "submission_benchmark"), None)
-    benchmark = benchmark_of(str(named), found[1], float(found[2]))
-    if benchmark is None:
-        raise RefusedError(f"steps of the benchmark {named!r} cannot be counted")
-    run = logged_run(events, benchmark)
-    metrics = sorted({metric for each in run.evaluations for metric in each.values})
-    values = {
-        metric: [each.values.get(metric, float("nan")) for each in run.evaluations]
-        for metric in metrics
-    }
-    if all(each.seconds is not None for each in run.evaluations):
-        values[SECONDS] = [each.seconds or 0.0 for each in run.evaluations]
-    return PublishedRun(
-        benchmark.described(is_open=run.metaparameters.get("division") == "open"),
-        run.batch_size,
-        f"{name[found.start() :]}{f'#{number + 1}' if number else ''}",
-        run.status,
-        {"round": f"{found[1]}-v{found[2]}", **run.metaparameters},
-        [each.step for each in run.evaluations],
-        values,
-        run.seed,
-    )
+def own_logs(paths: Sequence[Path]) -> MlperfSource:
+    """Return the source of a user's own MLPerf logs, for `dbtool ingest --from mllog`."""
+    return MlperfSource(tuple(paths), About(release="mllog"), of_rounds=False)

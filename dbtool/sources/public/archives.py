@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbtool.core.download import Downloader
 from dbtool.core.errors import UsageError
 from dbtool.core.files import expanded, make_folder
-from dbtool.core.http import RemoteFile, as_url
+from dbtool.core.git_tree import GIT_TREE
+from dbtool.core.http import RemoteFile, as_url, check_url
 from dbtool.core.release import telling_of_change
 from dbtool.sources.base import add_source, conclude
 from dbtool.sources.public.catalog import SourcePart, parts_of, public_source
@@ -17,7 +17,7 @@ from dbtool.store.locations import folder_to_write
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dbtool.core.download import RetryPolicy
     from dbtool.sources.base import OnMessage, OnProgress, Report
@@ -27,7 +27,7 @@ def fetch_source(
     name: str,
     dest: str | os.PathLike[str] = ".",
     *,
-    mirror: str | os.PathLike[str] | None = None,
+    mirrors: Sequence[str | os.PathLike[str]] = (),
     retries: RetryPolicy | None = None,
     on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
 ) -> list[Path]:
@@ -38,8 +38,8 @@ def fetch_source(
     Args:
         name: a source such as mlperf, or a part of one such as mlperf-v5.1.
         dest: the folder for the archives.
-        mirror: a URL that serves OWNER/NAME/archive/COMMIT.tar.gz as the host does, or a folder
-            that has the archives under the names that this function gives them.
+        mirrors: URLs to use in place of the host, which serve OWNER/NAME/archive/COMMIT.tar.gz as
+            it does, or folders that have the archives under the names that this function gives.
         retries: how long to try each archive.
         on_progress: see `dbtool.core.download.Downloader.download`.
 
@@ -62,19 +62,20 @@ def fetch_source(
     ) as downloader:
         for part in parts_of(name):
             path = folder / part.file_name
-            downloader.download(_remote_file(part, mirror), path, on_progress)
+            downloader.download(_remote_file(part, mirrors), path, on_progress)
             fetched.append(path)
     return fetched
 
 
-def _remote_file(part: SourcePart, mirror: str | os.PathLike[str] | None) -> RemoteFile:
-    if mirror is None:
-        return part.remote_file()
-    url = as_url(mirror)
-    if url is not None:
-        return part.remote_file(url)
-    file = expanded(mirror).absolute() / part.file_name
-    return replace(part.remote_file(), urls=(file.as_uri(),))
+def _remote_file(part: SourcePart, mirrors: Sequence[str | os.PathLike[str]]) -> RemoteFile:
+    urls = []
+    for mirror in mirrors:
+        if url := as_url(mirror):
+            urls.append(part.url(url))
+        else:
+            urls.append((expanded(mirror).absolute() / part.file_name).as_uri())
+    urls = urls or [part.url()]
+    return RemoteFile(part.file_name, tuple(map(check_url, urls)), part.tree, algorithm=GIT_TREE)
 
 
 def import_source(

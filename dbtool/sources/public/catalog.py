@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from dbtool.core.errors import unknown
-from dbtool.core.git_tree import GIT_TREE
-from dbtool.core.http import RemoteFile
 from dbtool.core.manifest import About
 from dbtool.core.resources import schema_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyarrow as pa
+
     from dbtool.sources.base import Source
 
-HOST = "https://github.com"
 _READERS = {
     "mlperf-reference": "dbtool.sources.mlperf.reference:ReferenceSource",
     "mlperf": "dbtool.sources.mlperf.source:MlperfSource",
@@ -49,10 +48,9 @@ class SourcePart(msgspec.Struct, frozen=True):
         """Return the name of the archive, which has that of the repository in it."""
         return f"{self.repository.rpartition('/')[2]}-{self.commit[:12]}.tar.gz"
 
-    def remote_file(self, mirror: str = HOST) -> RemoteFile:
-        """Return the archive at a host that serves as the repository's does."""
-        url = f"{mirror.rstrip('/')}/{self.repository}/archive/{self.commit}.tar.gz"
-        return RemoteFile(self.file_name, (url,), self.tree, algorithm=GIT_TREE)
+    def url(self, host: str = "https://github.com") -> str:
+        """Return the URL of the archive at a host."""
+        return f"{host.rstrip('/')}/{self.repository}/archive/{self.commit}.tar.gz"
 
 
 class PublicSource(msgspec.Struct, frozen=True):
@@ -80,6 +78,34 @@ def public_sources() -> dict[str, PublicSource]:
     return msgspec.toml.decode(text, type=dict[str, PublicSource])
 
 
+def source_names() -> list[str]:
+    """Return the names of the sources and of their parts."""
+    sources = public_sources()
+    parts = (part.name for source in sources.values() for part in source.part)
+    return list(dict.fromkeys([*sources, *parts]))
+
+
+def is_source(name: str) -> bool:
+    """Return whether a source or a part of one has a name."""
+    return name in source_names()
+
+
+def source_table() -> pa.Table:
+    """Return the sources for people: name, what it holds, licence and names of parts."""
+    import pyarrow as pa
+
+    rows = [
+        {
+            "name": name,
+            "holds": source.holds,
+            "licence": source.licence,
+            "parts": ", ".join(part.name for part in source.part if part.name != name),
+        }
+        for name, source in public_sources().items()
+    ]
+    return pa.Table.from_pylist(rows)
+
+
 def parts_of(name: str) -> tuple[SourcePart, ...]:
     """Return the repositories of a source, or the one of a part of it such as mlperf-v5.1.
 
@@ -89,10 +115,10 @@ def parts_of(name: str) -> tuple[SourcePart, ...]:
     sources = public_sources()
     if name in sources:
         return sources[name].part
-    parts = {part.name: part for source in sources.values() for part in source.part}
-    if name not in parts:
-        raise unknown("source", name, [*sources, *parts], "dbtool fetch --list")
-    return (parts[name],)
+    if not is_source(name):
+        raise unknown("source", name, source_names(), "dbtool fetch --list")
+    parts = (part for source in sources.values() for part in source.part)
+    return tuple(part for part in parts if part.name == name)
 
 
 def public_source(name: str, *paths: Path) -> Source:

@@ -7,15 +7,16 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import dbtool
-from dbtool.core.download import Downloader
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.git_tree import tree_id
 from dbtool.sources.base import add_source
 from dbtool.sources.public.archives import fetch_source, import_source
-from dbtool.sources.public.catalog import SourcePart, parts_of, public_source, public_sources
+from dbtool.sources.public.catalog import parts_of, public_source, public_sources
+from tests.dbtool.cli.conftest import Call
 from tests.support.file_server import Answer, serving
 
 
@@ -63,35 +64,32 @@ def test_the_tree_of_an_archive_is_git_s_own(repository: Path) -> None:
     assert tree_id(packed(repository, "x-0123")) == git(repository, "rev-parse", "HEAD:")
 
 
-def test_a_repository_is_fetched_as_its_host_packs_it(repository: Path, tmp_path: Path) -> None:
-    part = SourcePart("x", "lab/x", "0" * 40, git(repository, "rev-parse", "HEAD:"))
+def test_a_repository_is_fetched_as_its_host_packs_it(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [part] = parts_of("opda")
+    own = msgspec.structs.replace(part, tree=git(repository, "rev-parse", "HEAD:"))
+    monkeypatch.setattr("dbtool.sources.public.archives.parts_of", lambda _name: (own,))
     contents = packed(repository, "renamed-top").read_bytes()
-    path = tmp_path / part.file_name
-    with serving(contents) as server, Downloader() as downloader:
+    with serving(contents) as server:
         # The host sends on to another one, tells no length and heeds no ranges.
-        there = {"Location": f"{server.root}moved"}
-        server.answers.append(Answer(status=302, headers=there))
-        server.default = Answer(ranges=False, length="chunked", etag=None, modified=None)
-        assert downloader.download(part.remote_file(server.root), path) is False
-        assert [request.path for request in server.sent[:2]] == [
-            f"/lab/x/archive/{part.commit}.tar.gz",
-            "/moved",
+        server.answers.append(Answer(status=302, headers={"Location": f"{server.root}moved"}))
+        server.default = Answer(ranges=False, length="chunked")
+        [path] = fetch_source("opda", tmp_path / "out", mirrors=[server.root])
+        assert [request.path.lstrip("/") for request in server.sent[:2]] == [
+            f"nicholaslourie/opda/archive/{part.commit}.tar.gz",
+            "moved",
         ]
-        assert downloader.download(part.remote_file(server.root), path) is True
-
-
-def test_an_archive_with_one_other_byte_is_refused(repository: Path, tmp_path: Path) -> None:
-    part = SourcePart("x", "lab/x", "0" * 40, git(repository, "rev-parse", "HEAD:"))
+        asked = len(server.sent)
+        assert fetch_source("opda", tmp_path / "out", mirrors=[server.root]) == [path]
+        assert len(server.sent) == asked
     (repository / "results.txt").write_text("3\n")
     git(repository, "commit", "--quiet", "--all", "--message", "Change")
-    contents = packed(repository, "x").read_bytes()
-    with (
-        serving(contents) as server,
-        Downloader() as downloader,
-        pytest.raises(DbtoolError, match=r"has the git tree .* in place of"),
-    ):
-        downloader.download(part.remote_file(server.root), tmp_path / part.file_name)
-    assert not (tmp_path / part.file_name).exists()
+    (tmp_path / "mirror").mkdir()
+    (tmp_path / "mirror" / part.file_name).write_bytes(packed(repository, "x").read_bytes())
+    with pytest.raises(DbtoolError, match=r"has the git tree .* in place of"):
+        fetch_source("opda", tmp_path / "other", mirrors=[tmp_path / "mirror"])
+    assert not list((tmp_path / "other").glob("*.gz"))
 
 
 def test_every_source_is_read_by_its_name_and_the_names_of_its_parts(tmp_path: Path) -> None:
@@ -217,10 +215,6 @@ def test_a_source_is_fetched_from_a_folder_and_imported_by_its_name(
     [part] = parts_of("modded-nanogpt")
     with pytest.raises(UsageError, match="get it with `dbtool fetch modded-nanogpt`"):
         import_source("modded-nanogpt", into="db")
-    (tmp_path / "mirror").mkdir()
-    (tmp_path / "mirror" / part.file_name).write_bytes(packed(repository, "x").read_bytes())
-    with pytest.raises(DbtoolError, match=r"has the git tree .* in place of"):
-        fetch_source("modded-nanogpt", mirror="mirror")
     said: list[str] = []
     (repository / "results" / "20260430_adamh").mkdir()
     (repository / "results" / "20260430_adamh" / "a.txt").write_text("step:250/250 val_loss:3.2\n")
@@ -235,3 +229,22 @@ def test_a_source_is_fetched_from_a_folder_and_imported_by_its_name(
         "in db/modded-nanogpt",
     ]
     assert import_source("modded-nanogpt", part.file_name, into="db").already_there == 1
+
+
+def test_the_commands_list_and_import_sources(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    listed = call("fetch", "--list").output
+    assert all(name in listed for name in public_sources())
+    logs = tmp_path / "logs" / "results"
+    logs.mkdir(parents=True)
+    (logs / "a.txt").write_text("step:250/250 val_loss:3.2\n")
+    said = call("import", "modded-nanogpt", "logs", "--db", "db")
+    assert said.code == 0
+    assert "added 1 trial and 1 measurement to modded-nanogpt" in said.errors
+    unknown = call("import", "mlperff", "logs", "--db", "db")
+    assert unknown.code == 2
+    assert "unknown source 'mlperff'; closest: mlperf" in unknown.errors
+    unfit = call("fetch", "opda", "--sha256", "0" * 64)
+    assert (unfit.code, "have no effect with opda" in unfit.errors) == (2, True)
