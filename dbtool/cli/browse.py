@@ -155,7 +155,7 @@ def workloads(
         rows = pl.DataFrame(_setting_rows(show, is_nested=is_nested))
         first: tuple[str, ...] = ("setting", "certainty", "value")
     elif catalog:
-        rows = pl.DataFrame(_catalog_rows(db, release), infer_schema_length=None)
+        rows = pl.DataFrame(_published_rows(db, release), infer_schema_length=None)
         first = ("workload", "goal", "complete", "infeasible", "releases", "metric")
     else:
         with reading(db, fetch_up_to=fetch_up_to) as database:
@@ -184,7 +184,7 @@ def _setting_rows(name: str, *, is_nested: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _catalog_rows(db: str | None, release: str | None) -> list[dict[str, Any]]:
+def _published_rows(db: str | None, release: str | None) -> list[dict[str, Any]]:
     """Return a row for each published workload, with the releases that have it.
 
     Unless a database or release is named, all are listed even where no release can be read.

@@ -145,7 +145,7 @@ class LazyGroup(TyperGroup):
         )
         kind = getattr(sys.modules[function.__module__], "Command", TyperCommand)
         text, _, arguments = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
-        described = _described(SHARED) | _described(arguments)
+        described = _described_parameters(SHARED) | _described_parameters(arguments)
         holder.command(cmd_name, cls=kind, help=text)(function)
         command = typer.main.get_command(holder)
         for each in command.params:
@@ -184,7 +184,7 @@ class LazyGroup(TyperGroup):
             formatter.write_dl(list(WORDS.items()))
 
 
-def _described(arguments: str) -> dict[str, tuple[str | None, str]]:
+def _described_parameters(arguments: str) -> dict[str, tuple[str | None, str]]:
     """Return the metavariable and the help of each parameter in a docstring's list of them."""
     paragraphs = (" ".join(each.split()) for each in re.split(r"\n(?=    \w)", arguments))
     matches = filter(None, map(_DOCUMENTED.fullmatch, paragraphs))
