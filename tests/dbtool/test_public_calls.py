@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -47,6 +48,16 @@ def test_a_report_is_read_after_the_database_is_closed(release: str) -> None:
     assert str(report) == before[0]
     assert_frame_equal(report.rows("noise_scale"), before[1])
     assert_frame_equal(report.rows("comparison"), before[2])
+
+
+def test_a_file_is_fetched_once(tmp_path: Path) -> None:
+    content = b"made up" * 1000
+    (tmp_path / "there.bin").write_bytes(content)
+    url, sha256 = (tmp_path / "there.bin").as_uri(), hashlib.sha256(content).hexdigest()
+    first, second = (dbtool.fetch(f"{tmp_path}/new/", url=url, sha256=sha256) for _ in range(2))
+    assert (first.was_there, second.was_there) == (False, True)
+    assert first.path == second.path == tmp_path / "new" / "there.bin"
+    assert first.path.read_bytes() == content
 
 
 MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [
