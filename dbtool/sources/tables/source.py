@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pyarrow.compute as pc
 
 from dbtool.core.contract import metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, few_of
@@ -89,9 +90,12 @@ class RunSource:
         new = new_shards(self.by_study, self.mapping, addition.held)
         trials = sum(len(footer.trials) for footer, _ in new)
         addition.report.already_there += len(self.runs) - trials
+        # Of this source's workloads alone.
+        examples = _examples(self.by_study)
+        held = held.filter(pc.field("workload").isin([name for name, *_ in examples]))
         steps = held.group_by(["workload", "batch_size"]).aggregate([("steps", "max")])
-        examples = zip(*(steps[name].to_pylist() for name in steps.column_names), strict=True)
-        told = small_studies([*_examples(self.by_study), *examples])
+        rows = zip(*(steps[name].to_pylist() for name in steps.column_names), strict=True)
+        told = small_studies([*examples, *rows])
         addition.report.notes += [each for each in told if each not in self.sentences]
         return new
 
