@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 _SOURCES = ", ".join((*TABLE_FORMATS, *LOG_FORMATS))
 
 
+def _source_names() -> list[str]:
+    from dbtool.sources.ingest import source_names
+
+    return source_names()
+
+
 def fetch(
     source: Annotated[str, typer.Argument()] = ARCHIVE_ROOT,
     *,
@@ -125,6 +131,7 @@ def ingest(
         typer.Option(
             "--from",
             metavar="NAME",
+            autocompletion=_source_names,
             help="Take learning curves of another tool from its logs, which are recognized without "
             f"it, or from tables: {_SOURCES}, or a name from an installed package.",
         ),

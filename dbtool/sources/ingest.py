@@ -248,8 +248,7 @@ def _reader(
             )
         return partial(read_frame, paths, mapping)
     if name not in TABLE_FORMATS:
-        names = (*TABLE_FORMATS, *LOG_FORMATS, *_installed())
-        raise unknown("source", name or "", names, "dbtool ingest --help")
+        raise unknown("source", name or "", source_names(), "dbtool ingest --help")
     if mapping is None:
         raise UsageError("--from needs --map FILE, which says what the columns are")
     for path in paths:
@@ -259,6 +258,11 @@ def _reader(
         if form is None and is_file(path) and (tool := tool_of([path])):
             raise UsageError(f"{path} is not {name}: give --from {tool}")
     return partial(read_own_runs, paths, name, mapping)
+
+
+def source_names() -> list[str]:
+    """List the names that `--from` takes: formats of tables, tools, and installed sources."""
+    return [*TABLE_FORMATS, *LOG_FORMATS, *_installed()]
 
 
 def _installed() -> dict[str, importlib.metadata.EntryPoint]:

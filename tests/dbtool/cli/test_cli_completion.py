@@ -44,6 +44,7 @@ def offered(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list
         ("dbtool steps --release other ", []),
         ("dbtool plot f", [spec.name for spec in FIGURES if spec.name.startswith("f")]),
         ("dbtool sql su", ["summary"]),
+        ("dbtool ingest logs --from ten", ["tensorboard"]),
         ("dbtool produce mnist/fc_1024", [name for name in WORKLOADS if "/fc_1024" in name]),
     ],
 )
