@@ -52,16 +52,13 @@ def fetch(
         out (PATH): The file to write, or the folder it goes into.
         sha256 (HEX): The hash of another file than the published one, such as a replica.
     """
+    if list_:
+        _list_sources()
+        return
     import dbtool
-    from dbtool.cli.options import Format
-    from dbtool.cli.output import print_table
     from dbtool.core.download import RetryPolicy
     from dbtool.sources.archive.published import LICENCE, SHA256
-    from dbtool.sources.public.catalog import source_table
 
-    if list_:
-        print_table(source_table(), Format.TABLE)
-        return
     if source != ARCHIVE_ROOT and (url or sha256):
         raise UsageError(f"--url and --sha256 have no effect with {source}: give a --mirror")
     with download_bar() as (on_progress, on_retry):
@@ -83,6 +80,14 @@ def fetch(
     if fetched.sha256 == SHA256 and not fetched.was_there:
         tell(f"{LICENCE} `dbtool cite` tells how to cite it.")
     typer.echo(fetched.path)
+
+
+def _list_sources() -> None:
+    from dbtool.cli.options import Format
+    from dbtool.cli.output import print_table
+    from dbtool.sources.public.catalog import source_table
+
+    print_table(source_table(), Format.TABLE)
 
 
 def import_(

@@ -16,7 +16,6 @@ from dbtool.core.git_tree import tree_id
 from dbtool.sources.base import add_source
 from dbtool.sources.public.archives import fetch_source, import_source
 from dbtool.sources.public.catalog import parts_of, public_source, public_sources
-from tests.dbtool.cli.conftest import Call
 from tests.support.file_server import Answer, serving
 
 
@@ -229,22 +228,3 @@ def test_a_source_is_fetched_from_a_folder_and_imported_by_its_name(
         "in db/modded-nanogpt",
     ]
     assert import_source("modded-nanogpt", part.file_name, into="db").already_there == 1
-
-
-def test_the_commands_list_and_import_sources(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    listed = call("fetch", "--list").output
-    assert all(name in listed for name in public_sources())
-    logs = tmp_path / "logs" / "results"
-    logs.mkdir(parents=True)
-    (logs / "a.txt").write_text("step:250/250 val_loss:3.2\n")
-    said = call("import", "modded-nanogpt", "logs", "--db", "db")
-    assert said.code == 0
-    assert "added 1 trial and 1 measurement to modded-nanogpt" in said.errors
-    unknown = call("import", "mlperff", "logs", "--db", "db")
-    assert unknown.code == 2
-    assert "unknown source 'mlperff'; closest: mlperf" in unknown.errors
-    unfit = call("fetch", "opda", "--sha256", "0" * 64)
-    assert (unfit.code, "have no effect with opda" in unfit.errors) == (2, True)
