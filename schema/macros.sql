@@ -200,7 +200,8 @@ every AS (FROM crossings UNION ALL FROM sustained)
 FROM steps_of_trials(asked, 'every');
 
 -- As sustained_steps, with the evaluations around the goal: after is the last one that missed it, after which steps is the first
--- that did not. A trial that never passed the goal would have after all its evaluations; of one without any after is 0.
+-- that did not. A trial that never passed the goal would have after all its evaluations; of one without any after is 0, and of
+-- one of a source that tells of the goal alone the step before.
 CREATE MACRO sustained_trial_crossings(asked, evaluation_count) AS TABLE
 WITH crossed AS MATERIALIZED (
     FROM sustained_steps(asked, evaluation_count)
@@ -217,9 +218,13 @@ missed AS (
     AND NOT reached(value, goal, is_maximized(metric), goal_inclusive)
     GROUP BY ALL
 )
-SELECT crossed.*, coalesce(after, 0) AS after
+SELECT crossed.*, coalesce(after, if(told_alone, steps - 1, 0), 0) AS after
 FROM crossed
 LEFT JOIN missed USING (asked_row, trial_id)
+LEFT JOIN (
+    SELECT release, workload, batch_size, trial_id, json_text(producer, 'evaluations') = 'goal alone' AS told_alone
+    FROM trials
+) USING (release, workload, batch_size, trial_id)
 WHERE trial_id IS NOT NULL;
 
 -- The same to the first evaluation past the goal.

@@ -28,6 +28,12 @@ BatchSize = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Sparsity = Annotated[float, Meta(ge=0, lt=1)]
 
 
+ONE_SETTING = {"design": "one setting"}
+"""The search of a study that searched nothing: its trials are replicates of one setting, chosen
+by those who trained them.
+"""
+
+
 class FooterError(DbtoolError):
     """A footer out of contract; the message names the fault without the file's name."""
 
@@ -77,8 +83,8 @@ class Study(Struct, frozen=True, kw_only=True):
         early_stopping: whether trials were stopped early.
         search_space: metaparameter to its type, range or points.
         seed: source of every random number; None where it is not known.
-        search: how the search ran in lockstep and where it stopped; None where trials train to
-            their end.
+        search: how the search ran in lockstep and where it stopped, or `ONE_SETTING`; None where
+            trials train to their end.
     """
 
     workload: Workload

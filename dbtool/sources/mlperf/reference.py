@@ -42,11 +42,11 @@ class ReferenceSource:
         """Yield a shard a study, after all lists were read."""
         yield from shards(
             self._runs(addition),
-            {"source": self.about.release, "evaluations": "the one that reached the goal"},
+            {"source": self.about.release, "evaluations": "goal alone"},
         )
 
     def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
-        known: set[bytes] = set()
+        known: set[tuple[object, ...]] = set()
         for name, found, contents in sorted(members(self.paths, _LIST, addition.on_progress)):
             try:
                 points = msgspec.json.decode(contents, type=dict[str, dict[str, Any]])
@@ -55,18 +55,16 @@ class ReferenceSource:
                 continue
             for key, point in points.items():
                 try:
-                    # A version repeats the points of those before it.
-                    runs = [] if _identity(point) in known else list(_runs_of(found, key, point))
+                    runs = list(_runs_of(found, key, point))
                 except (ValueError, TypeError, KeyError) as error:
                     addition.report.leave_unused(str(error), f"{name}: {key}")
                     continue
-                known.add(_identity(point))
-                yield from runs
-
-
-def _identity(point: dict[str, Any]) -> bytes:
-    what = ("Benchmark", "BS", *_PLACES)
-    return msgspec.json.encode([point.get(name) for name in what])
+                # A version repeats the points of those before it, maybe in another unit.
+                identity: tuple[object, ...] = (runs[0].workload.workload, runs[0].batch_size)
+                identity += tuple(sorted(run.steps[0] for run in runs))
+                if identity not in known:
+                    known.add(identity)
+                    yield from runs
 
 
 def _runs_of(found: re.Match[str], key: str, point: dict[str, Any]) -> Iterator[PublishedRun]:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from dbtool.core.footer import Footer, Study, Trial
+from dbtool.core.footer import ONE_SETTING, Footer, Study, Trial
 from dbtool.core.rows import with_other_metrics
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def shards(
     Args:
         runs: runs of any studies, in any order.
         producer: where they come from.
-        search_space: the space that metaparameters were drawn from; None where none was searched.
+        search_space: the space that metaparameters were drawn from; None where none was searched,
+            so that the runs of a study are replicates of one setting.
     """
     studies: dict[tuple[str, int], list[PublishedRun]] = defaultdict(list)
     for run in runs:
@@ -69,6 +70,7 @@ def shards(
             batch_size=key[1],
             train_steps=min((t.steps for t in trials if t.status == "COMPLETE"), default=0),
             search_space=dict(search_space or {}),
+            search=None if search_space else ONE_SETTING,
         )
         yield Footer(study=study, trials=trials, producer=dict(producer)), [_rows(members)]
 
