@@ -1,21 +1,99 @@
-"""Every workload that can be trained, by name.
+"""Every workload that can be trained, by name, and those beyond the papers.
 
-Adding one is adding an entry to the module of its kind.
+Adding one is adding an entry here or to the module of its kind.
 """
 
 from __future__ import annotations
 
 import fnmatch
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from dbtool.core.errors import unknown
-from producers.workloads.extra import EXTRA_WORKLOADS
-from producers.workloads.mnist import MNIST_WORKLOADS
+from producers.datasets.forms import BROWN
+from producers.workloads.definition import (
+    EvaluationRule,
+    StepBudget,
+    Workload,
+    powers,
+    search_space,
+)
+from producers.workloads.mnist import ALL, CERTAINTY, MNIST_WORKLOADS, mnist_workload
 from producers.workloads.published import IMAGE_WORKLOADS, TEXT_WORKLOADS
-from producers.workloads.sparse import SPARSE_WORKLOADS
+from producers.workloads.sparse import SPARSE_WORKLOADS, pruned
 
-if TYPE_CHECKING:
-    from producers.workloads.definition import Workload
+_CHOSEN = CERTAINTY | {
+    "batch_sizes": "chosen",
+    "goal": "chosen",
+    "schedule": "chosen",
+    "search_space": "chosen",
+}
+
+_ALL_CHOSEN = (
+    *("batch_sizes", "budget", "evaluation", "form"),
+    *("goal", "schedule", "search_space", "train_examples"),
+)
+
+
+def _fully_connected(optimizer: str, dataset: str = "mnist", goal: float = 0.03) -> Workload:
+    dense = mnist_workload("fc_128_128_128", optimizer, goal, ALL, _CHOSEN, dataset)
+    return replace(dense, paper=None)
+
+
+def _pruned(sparsity: float) -> Workload:
+    certainty = _CHOSEN | {"pruning": "chosen", "sparsity": "chosen"}
+    dense = replace(_fully_connected("sgd"), certainty=tuple(certainty.items()))
+    return pruned(dense, sparsity, "snip")
+
+
+def _brown(optimizer: str) -> Workload:
+    return Workload(
+        collection=None,
+        dataset="brown",
+        source="brown",
+        model="transformer_tiny",
+        optimizer=optimizer,
+        schedule="constant",
+        search_space=search_space(optimizer),
+        metric="val_cross_entropy_error",
+        goal=5.3,
+        maximize=False,
+        train_examples=53_340,
+        batch_sizes=powers(8, 4_096),
+        budget=StepBudget(fewest=2_000, examples=400_000),
+        evaluation=EvaluationRule(8, other_splits_every=8, examples_between=10_000),
+        certainty=tuple(dict.fromkeys(_ALL_CHOSEN, "chosen").items()),
+        form=BROWN,
+        paper=None,
+    )
+
+
+EXTRA_WORKLOADS = (
+    *(
+        _fully_connected(optimizer)
+        for optimizer in (
+            "momentum",
+            "nesterov_momentum",
+            "adam",
+            "adamw",
+            "rmsprop",
+            "lars",
+            "lamb",
+            "muon",
+            "muon_hidden",
+            "lion",
+            "ademamix",
+            "schedule_free_adamw",
+            "soap",
+        )
+    ),
+    _fully_connected("sgd", "fashion_mnist", 0.14),
+    *(_pruned(sparsity) for sparsity in (0.5, 0.7, 0.9)),
+    *(
+        _brown(optimizer)
+        for optimizer in ("sgd", "nesterov_momentum", "adam", "adamw", "muon_hidden", "soap")
+    ),
+)
+
 
 _ALL = (
     *MNIST_WORKLOADS,

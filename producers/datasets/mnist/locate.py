@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.download import Downloader, RetryPolicy
 from dbtool.core.errors import DbtoolError
 from dbtool.core.http import RemoteFile
-from producers.datasets.folders import default_cache, given_folder, keep, read_bytes
-from producers.datasets.npm import NpmPackage
+from producers.datasets.folders import NpmPackage, default_cache, given_folder, keep, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import DbtoolError
 from dbtool.core.walk import files_matching
 from producers.datasets.folders import (
+    NpmPackage,
     candidate_folders,
     default_cache,
     digest_of,
@@ -18,7 +19,6 @@ from producers.datasets.folders import (
     not_found,
     read_bytes,
 )
-from producers.datasets.npm import NpmPackage
 from producers.datasets.split import Dataset, Order, fixed_permutation
 from producers.datasets.text.vocabulary import check_sentences, vocabulary_for
 

@@ -17,11 +17,10 @@ import pytest
 
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
-from producers.datasets.folders import default_cache
+from producers.datasets.folders import NpmPackage, default_cache
 from producers.datasets.mnist import locate as module
 from producers.datasets.mnist.locate import SOURCES, DataSource, DebianPackage
 from producers.datasets.mnist.locate import locate as locate_files
-from producers.datasets.npm import NpmPackage
 from tests.support.image_files import SmallDataset, numbered_images
 from tests.support.release_server import serving_release
 
