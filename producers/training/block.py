@@ -133,10 +133,16 @@ class BlockProgram:
     def batch_shape(self, batch_size: int) -> tuple[int, int]:
         """Return the number of micro-batches in a batch and the examples in each.
 
-        A micro-batch is the largest divisor of the batch size that is no more than requested.
+        A micro-batch is the largest divisor of the batch size that is no more than requested, and
+        that the model takes.
         """
-        most = min(self._micro_batch or batch_size, batch_size)
-        micro_batch = next(size for size in range(most, 0, -1) if batch_size % size == 0)
+        if self._micro_batch is None:
+            return 1, batch_size
+        micro_batch = next(
+            size
+            for size in range(min(self._micro_batch, batch_size), 0, -1)
+            if batch_size % size == 0 and (size <= self._divisor or size % self._divisor == 0)
+        )
         return batch_size // micro_batch, micro_batch
 
     def put(self, split: Split) -> SplitArrays:

@@ -15,9 +15,11 @@ import pytest
 
 from dbtool.core.errors import UsageError
 from producers.devices import join_hosts
+from producers.training.block import BlockProgram
 from producers.training.mesh import device_mesh
 from tests.support.blocks import (
     OTHER_EXAMPLES,
+    PROBLEMS,
     TOLERANCE,
     TRIALS,
     assert_close,
@@ -124,6 +126,14 @@ def test_micro_batches_are_the_largest_that_divide_the_batch(
     micro_batch: int | None, batch_size: int, shape: tuple[int, int]
 ) -> None:
     assert compiled("fc", 1, 1, 1, False, micro_batch).batch_shape(batch_size) == shape
+
+
+def test_micro_batches_are_of_whole_ghost_batches() -> None:
+    mesh, functions = device_mesh(jax.devices()[:1]), PROBLEMS["fc"].trainer
+    sizes: dict[str, Any] = {"evaluation_batch": 8, "divisor": 32, "micro_batch": 50}
+    program = BlockProgram(functions, mesh, lanes=1, shared_batches=False, **sizes)
+    # And not 48, of which a half would be normalised apart.
+    assert program.batch_shape(96) == (3, 32)
 
 
 def test_devices_have_to_be_divisible() -> None:
