@@ -136,6 +136,8 @@ class ArrayForm:
         'squared_error'
     """
 
+    input_dtype: ClassVar[str] = "float32"
+
     shape: tuple[int, ...]
     classes: int = 0
     outputs: int = 0
@@ -156,11 +158,6 @@ class ArrayForm:
     def input_shape(self) -> tuple[int, ...]:
         """The shape of an example's inputs."""
         return self.shape
-
-    @property
-    def input_dtype(self) -> str:
-        """The type of an example's inputs."""
-        return "float32"
 
     @property
     def target_shape(self) -> tuple[int, ...]:
