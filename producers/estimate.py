@@ -17,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from dbtool.core.errors import counted
 from producers.datasets.registry import dataset_definition
-from producers.sweep.tasks import held_index, next_blocks
+from producers.sweep.run import held_index, next_blocks
 from producers.training.step import trainer
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import counted
-from producers.sweep.tasks import held_index, next_blocks
+from producers.sweep.run import held_index, next_blocks
 from producers.training.checkpoints import Interrupted
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ import numpy as np
 from dbtool.cli.messages import tell
 from dbtool.core.contract import OTHER_METRICS, metric_columns
 from dbtool.core.errors import counted, few_of
-from producers.sweep.run import SweepEvents
-from producers.sweep.tasks import all_blocks, held_index, next_blocks
+from producers.sweep.run import SweepEvents, all_blocks, held_index, next_blocks
 from producers.training.stopping import Goal, falling
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.errors import counted
 from dbtool.core.manifest import SWEEP_WORK
-from producers.sweep.tasks import all_blocks
+from producers.sweep.run import all_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -25,8 +25,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.resources import DISTRIBUTION
 from dbtool.core.shards import write_shard
 from producers.devices import configure_devices
-from producers.sweep.run import sweep_writer
-from producers.sweep.tasks import next_blocks
+from producers.sweep.run import next_blocks, sweep_writer
 from producers.workloads.own import LOADED, blaming_own_code, load_file, load_own
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from dbtool.core.shards import read_footer, read_tables, write_shard
 from producers.lockstep import Optimum, Windows, together
 from producers.search import points, search_space_json
 from producers.seeds import SEARCH, derived_seed
-from producers.sweep.tasks import ROUNDS_FOLDER, refuse_other
+from producers.sweep.run import ROUNDS_FOLDER, refuse_other
 from producers.training.mesh import from_first, is_first
 from producers.training.optimizers import optimizer_definition
 from producers.training.stopping import FirstToGoal, Goal, falling

@@ -20,9 +20,9 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
-from producers.training.groups import of_each, of_each_if_any, of_group
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
 from producers.training.pruning import connection_sensitivity, masks
+from producers.training.step import of_each, of_each_if_any, of_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -18,8 +18,8 @@ from producers.datasets.registry import DATASETS, checked
 from producers.datasets.split import Dataset, Request, Split
 from producers.estimate import held_out_examples
 from producers.models.registry import MODELS
+from producers.sweep.run import partition
 from producers.sweep.session import StudySession
-from producers.sweep.tasks import partition
 from producers.training.optimizers import OPTIMIZERS
 from producers.training.step import trainer
 from producers.workloads.definition import Origin

@@ -23,7 +23,7 @@ from producers.datasets.registry import DATASETS
 from producers.datasets.split import HeldOut
 from producers.models.registry import model_definition
 from producers.search import Range, Sobol, StepsRange, search_space_json
-from producers.sweep.tasks import held_index
+from producers.sweep.run import held_index
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import SCHEDULES
 from producers.workloads.definition import (

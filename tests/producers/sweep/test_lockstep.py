@@ -14,7 +14,7 @@ from dbtool.core.errors import DbtoolError
 from producers.configuration import SweepOptions
 from producers.datasets.forms import GREY_28
 from producers.search import Range
-from producers.sweep.tasks import ROUNDS_FOLDER
+from producers.sweep.run import ROUNDS_FOLDER
 from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.replace import replaced

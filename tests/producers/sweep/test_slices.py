@@ -15,8 +15,7 @@ from dbtool.core.files import unfinished
 from dbtool.core.index import Index
 from producers.configuration import Slice, SweepOptions
 from producers.sweep import run
-from producers.sweep.run import only_writer
-from producers.sweep.tasks import next_blocks, partition
+from producers.sweep.run import next_blocks, only_writer, partition
 from tests.support.sweeps import (
     assert_same_rows,
     footer,

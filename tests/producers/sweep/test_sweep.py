@@ -17,7 +17,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.manifest import About, read_manifest
 from dbtool.core.shards import read_footer, read_tables
 from dbtool.core.writer import ReleaseWriter
-from producers.sweep.tasks import finished_trials, held_index, missing_trials
+from producers.sweep.run import finished_trials, held_index, missing_trials
 from tests.support.sweeps import (
     BATCH_SIZE,
     STEPS,
