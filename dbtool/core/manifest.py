@@ -234,9 +234,12 @@ def check_about(about: About) -> None:
     """
     check_name(about.release)
     for name in ("title", "licence", "citation"):
-        if (getattr(about, name) or "-").isspace():
+        text = getattr(about, name) or ""
+        if text.isspace():
             raise UsageError(f"the {name} is blank: give one, or leave it out")
-        if not _is_printable(getattr(about, name), lines=name == "citation"):
+        if name == "citation":
+            text = text.replace("\n", "").replace("\t", "")
+        if not text.isprintable():
             raise UsageError(f"the {name} holds a character that cannot be printed: leave it out")
 
 
@@ -246,7 +249,9 @@ def check_name(name: str) -> None:
     Raises:
         UsageError: the name is empty, too long, or has characters that cannot be printed.
     """
-    if not _is_name(name):
+    # `dbtool plot --release` takes several names with commas between them.
+    is_one = name and "," not in name and name == name.strip() and name.isprintable()
+    if not is_one or len(name) > _LONGEST_NAME:
         shown = f"{name[:20]!r}…" if len(name) > _LONGEST_NAME else repr(name)
         raise UsageError(
             f"--release {shown} is not a name for a release; give one of at most {_LONGEST_NAME} "
@@ -256,11 +261,13 @@ def check_name(name: str) -> None:
 
 def _is_sound(manifest: Manifest) -> bool:
     """Whether all files are inside the folder, none is listed twice, and all text is printable."""
+    try:
+        check_about(manifest)
+    except UsageError:
+        return False
     listed = [file.path for file in manifest.files]
     return (
-        _is_name(manifest.release)
-        and all(map(_is_printable, (manifest.title, manifest.licence, manifest.dbtool, *listed)))
-        and _is_printable(manifest.citation, lines=True)
+        all(map(str.isprintable, (manifest.dbtool, *listed)))
         and all(map(_is_inside, listed))
         and listed == sorted(set(listed))
     )
@@ -270,17 +277,6 @@ def _is_inside(path: str) -> bool:
     pure = PurePosixPath(path)
     named = pure.parts and ".." not in pure.parts and not pure.is_absolute()
     return bool(named) and pure.as_posix() == path
-
-
-def _is_name(name: str) -> bool:
-    # `dbtool plot --release` takes several names with commas between them.
-    is_one = "," not in name and name == name.strip()
-    return 0 < len(name) <= _LONGEST_NAME and is_one and _is_printable(name)
-
-
-def _is_printable(text: str | None, *, lines: bool = False) -> bool:
-    text = text or ""
-    return (text.replace("\n", "").replace("\t", "") if lines else text).isprintable()
 
 
 def _remedy(origin: str | Path) -> str:

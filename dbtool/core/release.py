@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,14 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import (
-    finish,
-    open_file,
-    remove_unfinished,
-    sha256_of,
-    unfinished,
-    write_whole,
-)
+from dbtool.core.files import open_file, remove_unfinished, sha256_of, write_whole
 from dbtool.core.footer import FooterError
 from dbtool.core.index import TABLES, Index, TablesError, check_columns, check_tables
 from dbtool.core.manifest import (
@@ -228,17 +222,12 @@ def write_index(folder: Path, tables: Mapping[str, pa.Table]) -> list[ReleaseFil
     """
     files = []
     for name, table in tables.items():
-        with unfinished(folder) as (file, temporary):
-            pq.write_table(table, file, compression="zstd", store_schema=False)
-            file.flush()
-            listed = ReleaseFile(
-                path=name,
-                sha256=sha256_of(temporary),
-                bytes=temporary.stat().st_size,
-                rows=len(table),
-            )
-            finish(file, temporary, folder / name)
-        files.append(listed)
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer, compression="zstd", store_schema=False)
+        content = buffer.getvalue()
+        write_whole(folder / name, content)
+        sha256 = hashlib.sha256(content).hexdigest()
+        files.append(ReleaseFile(path=name, sha256=sha256, bytes=len(content), rows=len(table)))
     return files
 
 

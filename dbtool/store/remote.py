@@ -8,7 +8,6 @@ Since shards lie in folders by workload and batch size, a query opens only those
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import os
 import sys
 import threading
@@ -20,6 +19,7 @@ from fsspec.spec import AbstractFileSystem
 
 from dbtool.core.download import Downloader, RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.files import sha256_of
 from dbtool.core.footer import FooterError
 from dbtool.core.http import RemoteFile, check_url, without_secrets
 from dbtool.core.index import TABLES
@@ -179,12 +179,10 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
 
     def _content(self, url: str, manifest: Manifest, name: str) -> bytes:
         file = manifest.file(name)
-        if file is None:
-            raise DbtoolError(f"the release {without_secrets(url)} lists no {name}")
-        if file.bytes > _LONGEST_INDEX:
+        if file is None or file.bytes > _LONGEST_INDEX:
             raise DbtoolError(
-                f"the release {without_secrets(url)} lists a {name} of {file.bytes:,} bytes, which "
-                "is not an index: tell whoever hosts it"
+                f"the release {without_secrets(url)} lists no {name} of the size of an index: tell "
+                "whoever hosts it"
             )
         with self.sound_file(url, file, counted=False) as opened:
             opened.seek(0)
@@ -207,18 +205,11 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             for _ in range(2):
                 if not path.exists():
                     self._fetch(url, file, path, counted=counted)
-                opened = path.open("rb", buffering=0)
-                if file in self._sound:
-                    return opened
-                if hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256:
-                    try:
-                        _require_listed(url, file, path)
-                    except BaseException:
-                        opened.close()
-                        raise
+                if file not in self._sound and sha256_of(path) == file.sha256:
+                    _require_listed(url, file, path)
                     self._sound.add(file)
-                    return opened
-                opened.close()
+                if file in self._sound:
+                    return path.open("rb", buffering=0)
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise DbtoolError(f"{path} cannot be read: {error.strerror}") from error

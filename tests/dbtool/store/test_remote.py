@@ -240,7 +240,7 @@ def test_what_goes_wrong_is_said_in_a_sentence(server: ReleaseServer, folder: Pa
     files = (large if file == listed else file for file in read_manifest(folder).files)
     claiming = msgspec.structs.replace(read_manifest(folder), files=tuple(files))
     faults.contents["manifest.json"] = encode_manifest(claiming)
-    assert "trials.parquet of 1,099,511,627,776 bytes, which is not an index" in failure(server.url)
+    assert "lists no trials.parquet of the size of an index: tell" in failure(server.url)
     faults.contents = {"trials.parquet": (folder / "trials.parquet").read_bytes()[::-1]}
     assert failure(server.url).startswith(f"cannot download trials.parquet from {server.url}")
     faults.contents = {shard.path: b"PAR1"}
