@@ -18,16 +18,9 @@ T = TypeVar("T")
 
 
 class PublishedStudy(msgspec.Struct, frozen=True):
-    """A row of the release's table.
+    """A row of the release's table: a study with its number of trials of each status.
 
-    Attributes:
-        dataset: with its collection, where it has one.
-        model: as the archive's path names it.
-        optimizer: as the archive's path names it.
-        batch_size: the global batch size.
-        complete: how many COMPLETE trials the archive has.
-        incomplete: how many INCOMPLETE trials it has.
-        infeasible: how many INFEASIBLE trials it has.
+    Its names are those of the archive's path; that of a data set has its collection before it.
     """
 
     dataset: str

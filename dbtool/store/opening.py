@@ -87,7 +87,6 @@ class Opened:
         name: name of the location, for messages.
         checks: checks of the shards of releases on this machine.
         remote: shards of releases on servers; None where there are none.
-        fetch_up_to: limit on the bytes of shards that a query fetches from servers.
         closed: whether it was closed.
     """
 
@@ -95,7 +94,6 @@ class Opened:
     name: str
     checks: Sequence[ShardCheck] = ()
     remote: RemoteFiles | None = None
-    fetch_up_to: int = FETCH_BYTES
     closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = field(default_factory=weakref.WeakSet)
@@ -120,9 +118,6 @@ class Opened:
     def begin_query(self, on_progress: Progress = lambda _done, _total: None) -> None:
         """Check the shards before a query reads measurements, so that damaged ones are an error.
 
-        Queries that run at the same time may together fetch `fetch_up_to` bytes, whatever those
-        before them have fetched.
-
         Args:
             on_progress: called with the bytes done and the total bytes while shards are read.
 
@@ -132,7 +127,7 @@ class Opened:
         for check in self.checks:
             check.require_sound(on_progress)
         if self.remote is not None:
-            self.remote.allow(self.fetch_up_to)
+            self.remote.begin()
 
     def end_query(self) -> None:
         """End a query that `begin_query` began."""
@@ -167,15 +162,13 @@ def open_location(location: Location, fetch_up_to: int = FETCH_BYTES) -> Opened:
         shards = [f"{root}/{file.path}" for file in manifest.shards]
         releases.append(OpenRelease(manifest, tables, shards))
         checks.append(ShardCheck(folder, manifest.shards))
-    opened = Opened(
-        duckdb.connect(config=_SETTINGS), location.name, checks, fetch_up_to=fetch_up_to
-    )
+    opened = Opened(duckdb.connect(config=_SETTINGS), location.name, checks)
     try:
         # DuckDB opens the first shard of each release for its columns, and would wait for a pipe.
         if not all(is_file(each.shards[0]) for each in releases if each.shards):
             opened.begin_query()
         if location.urls:
-            releases += _add_remote(opened, location.urls)
+            releases += _add_remote(opened, location.urls, fetch_up_to)
         _refuse_twice(releases, [*map(str, location.folders), *map(without_secrets, location.urls)])
         with interruptible():
             make_relations(opened.connection, releases)
@@ -191,13 +184,13 @@ def open_location(location: Location, fetch_up_to: int = FETCH_BYTES) -> Opened:
     return opened
 
 
-def _add_remote(opened: Opened, urls: Sequence[str]) -> Iterator[OpenRelease]:
+def _add_remote(opened: Opened, urls: Sequence[str], fetch_up_to: int) -> Iterator[OpenRelease]:
     """Add releases on servers."""
     from dbtool.store.remote import RemoteFiles, release_url
 
     urls = [release_url(url) for url in urls]
     opened.name = ", ".join(map(without_secrets, urls))
-    opened.remote = RemoteFiles()
+    opened.remote = RemoteFiles(fetch_up_to)
     opened.connection.register_filesystem(opened.remote)
     # A query mostly waits for the server, and threads wait in parallel.
     [(threads,)] = opened.connection.execute("SELECT current_setting('threads')").fetchall()

@@ -89,9 +89,10 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
     protocol = PROTOCOL
     cachable = False
 
-    def __init__(self) -> None:
-        """Start without releases."""
+    def __init__(self, fetch_up_to: int) -> None:
+        """Start without releases; queries that run at the same time may fetch so many bytes."""
         super().__init__()
+        self._fetch_up_to = fetch_up_to
         self._downloader = Downloader(
             _RETRIES,
             other_path=_OTHER_CACHE,
@@ -132,13 +133,13 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             names.append(f"{PROTOCOL}://{name}")
         return OpenRelease(manifest, tables, names)
 
-    def allow(self, most_bytes: int) -> None:
-        """Begin a query: until `end`, it and those that run beside it may fetch so many bytes."""
+    def begin(self) -> None:
+        """Begin a query."""
         with self._lock:
             # DuckDB does not tell which query opens a shard.
             if not self._queries:
                 self._fetched = 0
-            self._allowed = most_bytes
+            self._allowed = self._fetch_up_to
             self._queries += 1
 
     def end(self) -> None:
