@@ -26,6 +26,7 @@ NAMES = (
     "sensitivity",
     "divergence",
     "best_of_k",
+    "enough_trials",
     "luck",
     "best_curves",
 )

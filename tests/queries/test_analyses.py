@@ -230,6 +230,36 @@ def test_luck_compares_at_equal_numbers_of_trials(compared: Database) -> None:
     ]
 
 
+def test_enough_trials_against_all_choices_of_trials(compared: Database) -> None:
+    expected = []
+    for size, steps in COMPARED.items():
+        took = [each if each > 0 else math.inf for each in steps]
+        fewest = min(took)
+        if len(took) < 5 or math.isinf(fewest):
+            continue
+        ks = []
+        for share in (0.5, 0.9):
+            for k in range(1, len(took) + 1):
+                choices = [min(chosen) <= 1.1 * fewest for chosen in combinations(took, k)]
+                if sum(choices) >= share * len(choices) - 1e-9:
+                    ks.append(k)
+                    break
+        near = sum(each <= 1.1 * fewest for each in took)
+        expected.append((size, len(took), fewest, near, *ks, False))
+    columns = "batch_size, trials, steps, near, k_50, k_90, is_bound"
+    assert analysis_rows(compared, "enough_trials", columns) == expected
+
+
+def test_a_search_in_lockstep_that_ended_early_gives_bounds(tmp_path: Path) -> None:
+    trials = [_trial(number, 100, 0.1 + number, 0.99, 1.0) for number in range(5)]
+    for most, is_bound in ((105, True), (120, False)):
+        search = {"most_steps": 1000}
+        options = {"search": search, "train_steps": most}
+        for db in _database(tmp_path / str(most), {8: trials}, **options):
+            rows = analysis_rows(db, "enough_trials", "near, k_50, is_bound")
+            assert rows == [(5, 1, is_bound)]
+
+
 def test_sensitivity_compares_at_equal_numbers_of_trials(compared: Database) -> None:
     columns = "batch_size, trials, reached_share, lowest, highest, decades, inside_share"
     assert analysis_rows(compared, "sensitivity", columns) == [
