@@ -60,7 +60,7 @@ COMMENT ON COLUMN trials.label_smoothing IS 'How much of each label is spread ov
 COMMENT ON COLUMN trials.metaparameters IS 'All metaparameters by name, those above among them, as numbers: true is 1, false is 0, and text is NULL here (see settings).';
 COMMENT ON COLUMN trials.seed IS 'Of initialisation and batch order. NULL for archives, and where it is not known.';
 COMMENT ON COLUMN trials.measurements IS 'How many measurements it has.';
-COMMENT ON COLUMN trials.ordinal IS 'Its number among the trials of its study that count for steps to result: COMPLETE ones, and of a study that was searched in lockstep also those that were dropped. NULL where it does not count.';
+COMMENT ON COLUMN trials.ordinal IS 'The number of its setting among those of its study that count for steps to result; without replicates each trial is a setting. COMPLETE trials count, and of a study that was searched in lockstep also those that were dropped. NULL where it does not count.';
 COMMENT ON COLUMN trials.name IS 'What the tool that it comes from calls it. NULL where that has no name for it.';
 COMMENT ON COLUMN trials.shard IS 'The file of its rows, below the release folder.';
 COMMENT ON COLUMN trials.producer IS 'What wrote that file: versions, device, git revision; of archives and runs of other tools where they came from.';

@@ -209,7 +209,7 @@ def test_views_tell_what_the_shards_say(tmp_path: Path) -> None:
     columns = "trial_id, status, steps, learning_rate, label_smoothing, metaparameters, seed"
     first, _, last = fetch(tmp_path, f"SELECT {columns} FROM trials ORDER BY trial_id")
     assert first == (0, "COMPLETE", 20, 0.1, None, rate, 1000)
-    assert str(last) == "(2, 'INCOMPLETE', 0, None, None, {'learning_rate': None, 'β': nan}, 1002)"
+    assert str(last) == "(2, 'INCOMPLETE', 0, None, None, {'learning_rate': None, 'β': nan}, 1000)"
     columns = "dataset, model, optimizer, status, step, batch_cross_entropy_error"
     assert fetch(
         tmp_path, f"SELECT {columns} FROM measurements ORDER BY trial_id, step LIMIT 2"
