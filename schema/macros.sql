@@ -249,7 +249,10 @@ QUALIFY place <= best_of;
 -- of at least level and for any distribution: that median is the (1 - 2^(-1/k))-quantile of one trial, and the number of
 -- trials below a quantile is binomial. low and high are NULL where there are too few trials for a bound.
 CREATE MACRO ranks_around_median(trial_count, k, level) AS list_transform(
-    [list_transform(range(trial_count + 1), lambda counted: list_sum(list_transform(range(counted + 1), lambda below: exp(
+    -- Chances of more trials than these are at least (1 + level) / 2, by Chebyshev's inequality.
+    [list_transform(range(1 + least(trial_count, ceil(
+        trial_count * (1 - power(2, -1 / k)) + sqrt(2 * trial_count * (1 - power(2, -1 / k)) * power(2, -1 / k) / (1 - level))
+    )::BIGINT)), lambda counted: list_sum(list_transform(range(counted + 1), lambda below: exp(
         lgamma(trial_count + 1) - lgamma(below + 1) - lgamma(trial_count - below + 1)
         + CASE WHEN below > 0 THEN below * ln(1 - power(2, -1 / k)) ELSE 0 END - (trial_count - below) * ln(2) / k
     ))))],
@@ -396,27 +399,37 @@ WITH questions AS MATERIALIZED (
         *,
         is_maximized(metric) AS maximize,
         -- A number is sooner compared than names.
-        dense_rank() OVER (ORDER BY release, workload, batch_size, metric) AS study
+        dense_rank() OVER (ORDER BY release, workload, batch_size, metric) AS study,
+        coalesce(least(most_steps, floor(most_examples / batch_size)), 'infinity'::DOUBLE) AS last_step
     FROM query_table(asked)
 ),
 studies_asked AS (
     SELECT DISTINCT release, workload, batch_size, metric, maximize, study
     FROM questions
 ),
-costs AS MATERIALIZED (
-    SELECT study, trial_id, step, cost(value, maximize) AS cost
-    FROM evaluations_of('studies_asked')
-    WHERE isfinite(value) AND step > 0
+limits AS (
+    SELECT DISTINCT study, last_step FROM questions
+),
+-- First the best between each limit and the next: then each budget has few rows to look through.
+parts AS (
+    SELECT limits.study, trial_id, limits.last_step, min(cost) AS cost
+    FROM (
+        SELECT study, trial_id, step::DOUBLE AS step, cost(value, maximize) AS cost
+        FROM evaluations_of('studies_asked')
+        WHERE isfinite(value) AND step > 0
+    ) AS costs
+    ASOF JOIN limits ON costs.study = limits.study AND costs.step <= limits.last_step
+    GROUP BY ALL
 ),
 budgets AS (
-    SELECT study, trial_id, most_steps, most_examples, min(cost) AS steps
-    FROM (SELECT DISTINCT study, batch_size, most_steps, most_examples FROM questions)
-    JOIN costs USING (study)
-    WHERE step <= coalesce(most_steps, step) AND step * batch_size <= coalesce(most_examples, step * batch_size)
+    SELECT study, trial_id, limits.last_step, min(cost) AS steps
+    FROM limits
+    JOIN parts USING (study)
+    WHERE parts.last_step <= limits.last_step
     GROUP BY ALL
 )
 SELECT
-    questions.* EXCLUDE (maximize, study),
+    questions.* EXCLUDE (maximize, study, last_step),
     trials.trial_id,
     ordinal,
     learning_rate,
@@ -428,9 +441,7 @@ SELECT
 FROM questions
 JOIN trials USING (release, workload, batch_size)
 LEFT JOIN budgets
-    ON (budgets.study, budgets.trial_id) = (questions.study, trials.trial_id)
-    AND budgets.most_steps IS NOT DISTINCT FROM questions.most_steps
-    AND budgets.most_examples IS NOT DISTINCT FROM questions.most_examples
+    ON (budgets.study, budgets.trial_id, budgets.last_step) = (questions.study, trials.trial_id, questions.last_step)
     AND ordinal IS NOT NULL
 WHERE ordinal <= coalesce(asked_trials, ordinal) OR status = 'INFEASIBLE';
 

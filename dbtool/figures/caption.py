@@ -24,10 +24,6 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
 
     They say what a point is; the release, goal, trials and version; what could not be drawn, what
     is missing, and the commands that would fill it.
-
-    Args:
-        points: what the figure's query returned.
-        spec: the figure.
     """
     point, *rest = facts_and_gaps(points, panels_of(points, spec), commands=True)
     return [f"{spec.question} {point}", *rest]
@@ -49,12 +45,9 @@ def alternative_text(points: Points, spec: FigureSpec) -> str:
 
 
 def facts_and_gaps(points: Points, panels: Sequence[Panel], *, commands: bool) -> list[str]:
-    """Return the paragraphs of the caption without the meaning of marks, which the key explains.
+    """Return the caption of points without the figure's question.
 
-    Args:
-        points: what the figure's query returned.
-        panels: made of them.
-        commands: whether to name the commands that would fill what is missing.
+    With `commands` it names those that would fill what is missing.
     """
     rows = points.rows
     facts = [

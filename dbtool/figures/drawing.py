@@ -72,13 +72,7 @@ TEXT_ROOM = 0.98
 
 
 def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure:
-    """Draw the points as a figure; they alone decide what is drawn.
-
-    Args:
-        points: what the figure's query returned.
-        spec: the figure.
-        width: in inches; None: as wide as suits its panels.
-    """
+    """Draw the points as a figure of a width in inches, None for one that suits its panels."""
     panels = panels_of(points, spec)
     caption = facts_and_gaps(points, panels, commands=False)
     title = title_of(points, spec)
@@ -209,12 +203,9 @@ def _heads(page: _Page, title: str, names: Sequence[Sequence[Mark]]) -> list[Sta
 def _panels_height(page: _Page, heads: Sequence[Stack]) -> float:
     above = [height_of(head) for head in heads]
     below = [X_LABEL * page.has_x_label(index) for index in range(len(heads))]
-    heads_and_labels = sum(
-        max(part[start : start + page.columns])
-        for part in (above, below)
-        for start in range(0, len(heads), page.columns)
-    )
-    return page.rows * (page.size.height + 2.4 * EDGE + TICKS) + heads_and_labels
+    starts = range(0, len(heads), page.columns)
+    words = sum(max(part[n : n + page.columns]) for part in (above, below) for n in starts)
+    return page.rows * (page.size.height + 2.4 * EDGE + TICKS) + words
 
 
 def _draw_panel(figure: Figure, page: _Page, index: int, head: Stack) -> None:

@@ -161,12 +161,8 @@ def height_of(stack: Stack) -> float:
 def draw_stack(figure: Figure, part: Figure | Axes, stack: Stack, right: float, up: float) -> None:
     """Draw blocks one above another.
 
-    Args:
-        figure: that is drawn.
-        part: the figure, or some of its axes.
-        stack: the blocks.
-        right: inches from the upper left corner of the part to the lower left one of the stack.
-        up: the same upwards.
+    Their lower left corner is so many inches right and up from the upper left one of `part`: the
+    figure, or some of its axes.
     """
     inches = figure.dpi_scale_trans
     upper_left = part.transAxes if isinstance(part, Axes) else part.transFigure

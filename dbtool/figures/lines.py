@@ -259,11 +259,7 @@ def _curve_look(release_index: int) -> dict[str, Any]:
 def _draw_curve(axes: Axes, curve: Curve, order: float, *, positive: bool) -> None:
     """Draw markers joined by a line, which breaks where a point is missing.
 
-    Args:
-        axes: to draw in.
-        curve: with the columns x and y.
-        order: what lies over what.
-        positive: whether the vertical axis has room for positive values alone.
+    It also does where the vertical axis has room for positive values alone, and one is not.
     """
     xs = curve.column("x")
     ys = [

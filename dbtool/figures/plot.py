@@ -176,14 +176,7 @@ def checked(db: Releases, request: Request) -> Request:
 
 
 def saved(figure: Figure, points: Points, spec: FigureSpec, name: str) -> bytes:
-    """Return a drawn figure as the bytes of a file, in one of specs.FORMATS.
-
-    Args:
-        figure: that `draw` made.
-        points: what it was drawn from.
-        spec: the figure.
-        name: the format.
-    """
+    """Return a figure that `draw` made of points as the bytes of a file, in one of FORMATS."""
     file = io.BytesIO()
     with rc_context(RC):
         figure.savefig(file, format=name, dpi=DOTS_PER_INCH, metadata=_metadata(points, spec, name))

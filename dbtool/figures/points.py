@@ -294,12 +294,7 @@ def _missing(
 
 
 def _names_of(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:
-    """Name what a release has no data of: whole panels by title, else "PANEL (CURVE, …)".
-
-    Args:
-        rows: what the release has data of; columns panel and series.
-        left_out: what it has none of; the same columns.
-    """
+    """Name what a release has no data of: whole panels by title, else "PANEL (CURVE, …)"."""
     drawn = set(rows["panel"])
     missing: dict[str, dict[str, None]] = {}
     for panel, series in left_out.select("panel", "series").iter_rows():

@@ -101,14 +101,9 @@ def given_span(panel: Panel, axis: str, scale: Scale) -> Span | None:
 def equal_octaves(x: Span, y: Span, size: Size, below: float = 0.5) -> tuple[Span, Span]:
     """Widen one of two intervals, so that an octave is equally long on both axes.
 
-    A line of slope -1 is then drawn at 45 degrees. A stretch that would have to grow too much stays
-    as it is. Matplotlib's equal aspect knows no such bound, and widens evenly.
-
-    Args:
-        x: the stretch along the horizontal axis.
-        y: the stretch along the vertical axis.
-        size: of the axes.
-        below: the share of the vertical room that is added below.
+    A line of slope -1 is then drawn at 45 degrees; `below` is the share of the vertical room that
+    is added below. A stretch that would have to grow too much stays as it is. Matplotlib's equal
+    aspect knows no such bound, and widens evenly.
     """
     octave = max(x.length / size.width, y.length / size.height)
     wider = octave * size.width - x.length
@@ -119,15 +114,7 @@ def equal_octaves(x: Span, y: Span, size: Size, below: float = 0.5) -> tuple[Spa
 
 
 def set_scales(axes: Axes, scales: tuple[Scale, Scale], x: Span, y: Span, size: Size) -> None:
-    """Set the scales, limits and ticks of axes.
-
-    Args:
-        axes: of that size.
-        scales: of the horizontal and the vertical axis.
-        x: the horizontal axis, from end to end.
-        y: the vertical axis, likewise.
-        size: of the axes.
-    """
+    """Set the scales, limits and ticks of axes of a size, for stretches from end to end."""
     _set_scale(axes, "x", scales[0], x, size.width)
     _set_scale(axes, "y", scales[1], y, size.height)
 

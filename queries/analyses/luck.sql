@@ -17,29 +17,17 @@ WITH asked AS (
     JOIN studies USING (release, workload)
     WHERE json_number(search, 'most_steps') IS NULL
 ),
-trial_rows AS (FROM trial_steps('asked')),
-ranked AS MATERIALIZED (
+trial_rows AS (FROM trial_crossings('asked')),
+ranked AS (
     SELECT
         release,
         workload,
         batch_size,
-        trial_id,
-        metric,
         best_of,
+        after,
         steps,
         row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY steps NULLS LAST, trial_id) AS rank
     FROM equal_trials('trial_rows', 5)
-),
-best AS MATERIALIZED (
-    SELECT release, workload, batch_size, trial_id AS best_trial, metric, steps
-    FROM ranked
-    WHERE rank = 1 AND steps IS NOT NULL
-),
-before AS (
-    SELECT release, workload, batch_size, max(step) AS not_at
-    FROM evaluations_of('best')
-    WHERE trial_id = best_trial AND step < steps AND value IS NOT NULL
-    GROUP BY ALL
 )
 SELECT
     release,
@@ -47,11 +35,10 @@ SELECT
     batch_size,
     best_of,
     min(steps) AS steps,
-    any_value(not_at) AS not_at,
+    min(after) FILTER (rank = 1 AND steps IS NOT NULL) AS not_at,
     round(min(steps) FILTER (rank = 2) / min(steps), 2) AS runner_up,
     round(min(steps) FILTER (rank = 5) / min(steps), 2) AS fifth,
     count(steps) AS reached_trials
 FROM ranked
-LEFT JOIN before USING (release, workload, batch_size)
 GROUP BY release, workload, batch_size, best_of
 ORDER BY release, workload, batch_size;

@@ -1,13 +1,12 @@
 /*
-The best measurement of each batch size within a budget of steps, and within one of epochs, for any workloads.
-The parameter workloads holds their names, two panels each; NULL: the workload with the most trials (choice says so). Drawn
-as figure 11 is: one curve a budget; a study counts where its train_steps reach the budget and a trial was better within
-it than untrained, of which step 0 tells; an epoch is train_examples / batch size steps. Of the budgets below those are
-drawn for which at least two studies count, the seven largest. The parameter trials replaces the 100 below, release names
-the release, or several joined by commas.
+The best measurement of each batch size within a budget of steps, and within one of epochs, for any workloads, two panels
+each; without names for the one with the most trials (choice says so). Drawn as figure 11 is: one curve a budget; a study
+counts where its train_steps reach the budget and a trial was better within it than untrained, of which step 0 tells; an epoch
+is train_examples / batch size steps. Of the budgets below those are drawn for which at least two studies count, the seven
+largest. No goal is needed.
 */
 WITH chosen AS (
-    -- No goal is needed here, so that any number stands for one.
+    -- Any number stands for a goal.
     SELECT workload_order, title, workload, metric, max(train_examples) AS train_examples
     FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], 0)
     JOIN (SELECT release, workload, train_examples FROM workloads) USING (workload)

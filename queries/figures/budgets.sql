@@ -1,8 +1,6 @@
 /*
-The best value of a metric within a budget of steps or of epochs, against batch size, one curve a budget. A study counts
-where its train_steps reach the budget; an epoch is train_examples / batch size steps.
-The curves are those of the figure in the view figure_curves. The parameter trials replaces their numbers of trials; release
-names the release, or several joined by commas.
+The best value of a metric within a budget of steps or of epochs, against batch size, one curve a budget. A study counts where
+its train_steps reach the budget; an epoch is train_examples / batch size steps.
 */
 WITH curves AS (
     SELECT panel_order, panel, series_order, budget, series, workload, metric, most_steps, most_examples

@@ -1,8 +1,6 @@
 /*
 The best value of a metric within a budget, close up: the vertical axis of a row of two panels ends at zoom times its best
-value (y_to), and begins as far below that value on the other side (y_from).
-The curves are those of the figure in the view figure_curves. Change how close below; the parameter trials replaces their
-numbers of trials; release names the release, or several joined by commas.
+value (y_to), and begins as far below that value on the other side (y_from). Change how close below.
 */
 WITH zooms(workload, zoom) AS (
     VALUES

@@ -1,12 +1,7 @@
 /*
-Relative steps to result by data set, for any workloads: one panel for those that share model, optimizer and sparsity,
-one curve a data set. A workload that shares them with no other is left out, and so are subsets of a data set, and a
-workload of a collection where another has its data set.
-y is the steps divided by the curve's own at the batch size normalise_at, that at which most curves of the panel
-reached the goal, of several that of the curves with most points, else the smallest. The parameter workloads holds the
-workloads' names; NULL: every one of the release. Each has its own goal unless the parameter goal is given; a workload
-without goal is left out. The parameter trials replaces the 100 below, release names the release, or several joined by
-commas.
+Relative steps to result by data set, for any workloads: one panel for those that share model, optimizer and sparsity, one
+curve a data set. A workload that shares them with no other is left out, and so are subsets of a data set, and a workload of a
+collection where another has its data set. For y see the macro normalised.
 */
 WITH held AS (
     FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)

@@ -1,8 +1,6 @@
 /*
 Steps to result against batch size, one curve a goal; y is the fewest steps to get strictly past it. There is no line of
-perfect scaling.
-The curves are those of the figure in the view figure_curves. The parameter trials replaces their numbers of trials; the
-parameter goal leaves one curve a panel, for that goal; release names the release, or several joined by commas.
+perfect scaling. The parameter goal leaves one curve a panel, for that goal.
 */
 WITH curves AS (
     SELECT

@@ -1,8 +1,6 @@
 /*
 Does label smoothing help more at larger batch sizes? One curve a label smoothing, of the first trials of each study; y is the
 best validation error in the first panel, the fewest steps to get strictly past the goal in the second.
-The curves are those of the figure in the view figure_curves. The parameters goal and trials replace theirs; release names
-the release, or several joined by commas.
 */
 WITH curves AS (
     SELECT panel_order, panel, series_order, series, label_smoothing, workload, metric, goal, asked_trials

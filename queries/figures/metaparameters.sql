@@ -1,8 +1,6 @@
 /*
-The learning rate, or 1 - momentum, of the trial that reached the goal first, against batch size, one panel a workload.
-The parameter workloads holds their names; NULL: every workload of the release that is trained with that metaparameter. Each
-has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter trials replaces the
-100 below, release names the release, or several joined by commas.
+The learning rate, or 1 - momentum, of the trial that reached the goal first, against batch size, one panel a workload that is
+trained with that metaparameter.
 */
 WITH chosen AS (
     FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)

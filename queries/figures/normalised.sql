@@ -1,8 +1,6 @@
 /*
 Relative steps to result against batch size; y is the steps to result divided by the curve's own at the batch size
 normalise_at or, where more of the panel's curves reached the goal at another one, at that, of several the smallest.
-The curves are those of the figure in the view figure_curves. The parameters goal and trials replace theirs; release names
-the release, or several joined by commas.
 */
 WITH curves AS (
     SELECT

@@ -2,8 +2,6 @@
 A metaparameter of the trial that got strictly past the goal first, against batch size: y is the learning rate, the effective
 learning rate (learning rate / (1 - momentum)), or 1 - momentum. linear and square_root are the two scaling rules of learning
 rates through the first point.
-The curves are those of the figure in the view figure_curves. The parameters goal and trials replace theirs; release names
-the release, or several joined by commas.
 */
 WITH curves AS (
     SELECT panel_order, panel, series_order, series, workload, metric, goal, asked_trials

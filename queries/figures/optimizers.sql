@@ -1,9 +1,6 @@
 /*
 Steps to result by optimizer, for any workloads: one panel for those that share data set, model and goal, one curve an
 optimizer. A workload that shares them with no other is left out.
-The parameter workloads holds their names; NULL: every workload of the release. Each has its own goal unless the
-parameter goal is given; a workload without goal is left out. The parameter trials replaces the 100 below, release names
-the release, or several joined by commas.
 */
 WITH curves AS (
     SELECT

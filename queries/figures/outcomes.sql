@@ -1,9 +1,8 @@
 /*
-Which metaparameters reach the goal within a budget? A point is a COMPLETE or diverged trial, x its learning rate, y its
-1 - momentum, the series what became of it within the budget; best marks the trial of the panel that reached the goal first.
-The panels are those of the figure in the view figure_curves, with their budgets in steps; one without a batch size has the
-one nearest to 256 that most of the figure's workloads share. The parameter goal replaces the goal, trials takes the first so
-many trials of each study instead of all, release names the release, or several joined by commas.
+Which metaparameters reach the goal within a budget? A point is a COMPLETE or diverged trial, x its learning rate, y its 1 -
+momentum, the series what became of it within the budget; best marks the trial of the panel that reached the goal first. A
+panel without a batch size has the one nearest to 256 that most of the figure's workloads share. The parameter trials takes
+the first so many of all trials of each study.
 */
 WITH listed AS (FROM curves_of($figure)),
 panels AS (

@@ -1,11 +1,9 @@
 /*
 How are steps to result read off?
-A panel a workload; a curve is one of the first COMPLETE trials of the study whose batch size is nearest to 256, a point a
-measurement: x the step, y the value of the goal's metric. The first point strictly past the goal on any curve (ties: the
-smaller trial id) is the one that is read: read_off; best tells its curve. A curve is thinned to some 200 points, the one
-that is read off always kept; step 0 is left out.
-The parameter workloads holds names of workloads; NULL: the one with the most trials (choice says so). Each has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter
-trials replaces the 100 below, release names the release, or several joined by commas.
+A panel a workload, without names that with the most trials (choice says so); a curve is one of the first COMPLETE trials of
+the study whose batch size is nearest to 256, a point a measurement: x the step, y the value of the goal's metric. The first
+point strictly past the goal on any curve (ties: the smaller trial id) is the one that is read: read_off; best tells its
+curve. A curve is thinned to some 200 points, the one that is read off always kept; step 0 is left out.
 */
 WITH chosen AS (
     FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)

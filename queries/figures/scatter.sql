@@ -1,10 +1,9 @@
 /*
 Which metaparameters reach the goal, by batch size?
-A panel a study; a point is a COMPLETE or diverged trial, x its learning rate, y its 1 - momentum (1 where none is
-searched), the series what became of it; best marks the trial that reached the goal first.
-The parameter workloads holds names of workloads; NULL: the one with the most trials (choice says so). Each has its own goal unless the parameter goal is given; a workload without goal is left out. There is no
-budget: change the most_steps below. The parameter trials takes the first so many trials of each study instead of all,
-release names the release, or several joined by commas.
+A panel a study, of the workload with the most trials where none is named (choice says so); a point is a COMPLETE or diverged
+trial, x its learning rate, y its 1 - momentum (1 where none is searched), the series what became of it; best marks the trial
+that reached the goal first. There is no budget: change the most_steps below. The parameter trials takes the first so many of
+all trials of each study.
 */
 WITH chosen AS (
     FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)

@@ -1,11 +1,9 @@
 /*
 Does the learning-rate schedule matter, and does that depend on the batch size?
-One panel for every data set, model and optimizer that was trained with two or more schedules, one curve a schedule; y is
-the best validation error, or the best value of the workload's own metric where that is another. A measured workload's
-definition names its schedule; in the archive a schedule is linear where the studies search the decay steps, and constant
-elsewhere, so that the archive alone has no such pair: the panel below stands for what could be measured then.
-Change the number of trials below; the parameter trials replaces it, release names the release, or several joined by
-commas.
+One panel for every data set, model and optimizer that was trained with two or more schedules, one curve a schedule; y is the
+best validation error, or the best value of the workload's own metric where that is another. A measured workload's definition
+names its schedule; in the archive a schedule is linear where the studies search the decay steps, and constant elsewhere, so
+that the archive alone has no such pair: the panel below stands for what could be measured then.
 */
 WITH schedules(series_order, series) AS (
     VALUES

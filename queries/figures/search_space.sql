@@ -1,12 +1,10 @@
 /*
 Was the search space wide enough?
-A panel a metaparameter of a workload; a point is a COMPLETE or diverged trial, x its study's batch size, y the
-metaparameter's value, the series what became of it; best marks the trial of the study that reached the goal first. One
-that lies at a border of the range (low, high) tells that a wider search might have found a better one. Where a range is
-another one at every batch size and not logarithmic, y is divided by the highest value that the study searched.
-The parameter workloads holds names of workloads; NULL: the one with the most trials (choice says so). Each has its own goal unless the parameter goal is given; a workload without goal is left out. The parameter
-trials takes the first so many trials of each study instead of all, release names the release, or several joined by
-commas.
+A panel a metaparameter of a workload, without names of that with the most trials (choice says so); a point is a COMPLETE or
+diverged trial, x its study's batch size, y the metaparameter's value, the series what became of it; best marks the trial of
+the study that reached the goal first. One that lies at a border of the range (low, high) tells that a wider search might have
+found a better one. Where a range is another one at every batch size and not logarithmic, y is divided by the highest value
+that the study searched. The parameter trials takes the first so many of all trials of each study.
 */
 WITH chosen AS (
     FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)

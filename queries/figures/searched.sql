@@ -2,9 +2,8 @@
 Was the search space wide enough? A panel a metaparameter; a point is a COMPLETE or diverged trial of any number, x its
 study's batch size, y the metaparameter's value, the series what became of it; best marks the trial of the study that reached
 the goal first. One that lies at a border of the range (low, high) tells that a wider search might have found a better one.
-The panels are those of the figure in the view figure_curves; where relative, y is divided by the highest value that the study
-searched. The parameter goal replaces the goal, trials takes the first so many trials of each study instead of all, release
-names the release, or several joined by commas.
+Where relative, y is divided by the highest value that the study searched. The parameter trials takes the first so many of all
+trials of each study.
 */
 WITH panels AS (FROM curves_of($figure)),
 asked AS (FROM drawn('panels', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),

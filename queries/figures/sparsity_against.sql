@@ -1,8 +1,6 @@
 /*
 Steps to result against sparsity, one curve a batch size; x is the sparsity (the share of weights pruned before training) in
-percent, y the fewest steps to reach the goal. A curve without data has one row without x.
-The networks are those of the figure in the view figure_curves. Change the batch sizes below; the parameters goal and trials
-replace the list's, release names the release, or several joined by commas.
+percent, y the fewest steps to reach the goal. A curve without data has one row without x. Change the batch sizes below.
 */
 WITH batch_sizes(batch_order, batch_size) AS (
     VALUES (1, 16), (2, 64), (3, 256), (4, 1024), (5, 4096)

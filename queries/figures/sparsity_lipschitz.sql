@@ -4,8 +4,6 @@ that stands for the study: of the first COMPLETE ones that which reached the goa
 validation error. A panel a network, a curve a sparsity (the share of weights pruned before training). The batch size is the
 one nearest to 256 that most of the network's sparsities share. A curve is thinned to some 500 points; step 0, for which a
 logarithmic axis has no room, is left out.
-The curves are those of the figure in the view figure_curves. The parameters goal and trials replace theirs; release names
-the release, or several joined by commas.
 */
 WITH listed AS (FROM curves_of($figure)),
 curves AS (

@@ -1,9 +1,7 @@
 /*
-Steps to result against batch size for any workloads.
-The parameter workloads holds their names, drawn in one panel; NULL: every workload of the release, one panel for those
-that share data set, optimizer and goal. Each has its own goal unless the parameter goal is given; a workload without
-goal is left out. The parameter metric replaces its metric, trials the 100 below; sustained is how many evaluations in a
-row have to be past the goal; release names the release, or several joined by commas.
+Steps to result against batch size for any workloads: those named in one panel, or else one panel for those that share data
+set, optimizer and goal. The parameter metric replaces their metric; sustained is how many evaluations in a row have to be past
+the goal.
 */
 WITH chosen AS (
     SELECT * REPLACE (coalesce($metric::VARCHAR, metric) AS metric)

@@ -1,7 +1,5 @@
 /*
 Steps to result against batch size; y is the fewest steps to get strictly past the goal.
-The curves are those of the figure in the view figure_curves. The parameters goal and trials replace theirs; release names
-the release, or several joined by commas.
 */
 WITH curves AS (
     SELECT panel_order, panel, series_order, series, workload, sparsity, metric, goal, goal_inclusive, asked_trials

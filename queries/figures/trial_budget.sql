@@ -1,8 +1,6 @@
 /*
 Steps to result against batch size, one curve a number of trials; y is the fewest steps that any of the study's first trials
-took to get strictly past the goal.
-The curves are those of the figure in the view figure_curves. The parameter goal replaces their goals; the parameter trials
-takes the place of the larger numbers of trials; release names the release, or several joined by commas.
+took to get strictly past the goal. The parameter trials takes the place of the larger numbers of trials.
 */
 WITH limited AS (
     SELECT * REPLACE (least(asked_trials, $trials::BIGINT) AS asked_trials)

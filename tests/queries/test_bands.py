@@ -156,49 +156,33 @@ def test_bands_of_budgets_are_of_the_best_values_of_trained_networks(tmp_path: P
     ]
 
 
-def line_of(folder: Path, steps: Steps, **request: Any) -> dict[int, float]:
+def line_of(folder: Path, steps: Steps) -> dict[int, float]:
     """The line of perfect scaling of studies with these steps."""
     for batch_size, evaluations in steps.items():
         trials = [trial_of(0, evaluations, 0.1)]
         write_shard(folder, workload=SGD, batch_size=batch_size, goal=0.03, trials=trials)
     with open_database(folder) as db:
-        return {p["x"]: p["perfect"] for p in figure_points(db, "steps", **request)}
+        return {p["x"]: p["perfect"] for p in figure_points(db, "steps")}
 
 
 def test_perfect_scaling_is_fitted_up_to_where_returns_diminish(tmp_path: Path) -> None:
     # Twice 1/B with errors of 10 % that cancel in logarithms, then nothing gained.
     steps = {1: 110 * 64, 2: 32 * 100, 4: 1600, 8: 800, 16: 400, 32: 400, 64: 400}
     line = line_of(tmp_path, steps)
-    examples = math.exp(sum(math.log(10 * steps[size] * size) for size in (1, 2, 4, 8, 16)) / 5)
-    assert line == pytest.approx({size: examples / size for size in steps})
-
-
-def test_a_curve_that_scales_throughout_is_fitted_throughout(tmp_path: Path) -> None:
-    steps = {1: 800, 2: 410, 4: 195, 8: 99}
-    examples = math.prod(10 * count * size for size, count in steps.items()) ** (1 / 4)
-    assert line_of(tmp_path, steps) == pytest.approx({size: examples / size for size in steps})
-
-
-def test_one_point_is_too_few_to_fit(tmp_path: Path) -> None:
-    assert line_of(tmp_path, {8: 20}) == {8: None}
-
-
-def test_perfect_scaling_may_hang_on_the_first_point(tmp_path: Path) -> None:
-    line = line_of(tmp_path, {1: 90, 2: 40, 4: 20, 8: 20}, through="first")
-    assert line == pytest.approx({1: 900, 2: 450, 4: 225, 8: 112.5})
-
-
-def test_perfect_scaling_has_the_interval_of_its_mean(tmp_path: Path) -> None:
-    steps = {1: 110 * 64, 2: 32 * 100, 4: 1600, 8: 800, 16: 400, 32: 400, 64: 400}
-    line_of(tmp_path, steps)
     examples = [math.log2(10 * steps[size] * size) for size in (1, 2, 4, 8, 16)]
+    assert line == pytest.approx({size: 2 ** np.mean(examples) / size for size in steps})
     low, high = t.interval(0.95, 4, loc=np.mean(examples), scale=sem(examples))
     with open_database(tmp_path) as db:
         found, hung = (figure_points(db, "steps", through=way) for way in ("fit", "first"))
     for point in found:
         assert point["perfect_low"] == pytest.approx(2**low / point["x"], rel=1e-5)
         assert point["perfect_high"] == pytest.approx(2**high / point["x"], rel=1e-5)
+    assert [point["perfect"] for point in hung] == [10 * steps[1] / size for size in steps]
     assert {(point["perfect_low"], point["perfect_high"]) for point in hung} == {(None, None)}
+
+
+def test_one_point_is_too_few_to_fit(tmp_path: Path) -> None:
+    assert line_of(tmp_path, {8: 20}) == {8: None}
 
 
 @pytest.mark.parametrize("count", [2, 3, 20, 21])

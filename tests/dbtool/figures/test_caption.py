@@ -11,6 +11,7 @@ from producers.workloads.registry import WORKLOADS
 from tests.dbtool.figures.made_points import (
     FIGURE_OF,
     ROWS_OF,
+    banded_rows,
     best_rows,
     points_of,
     scatter_rows,
@@ -56,23 +57,14 @@ def test_every_kind_says_what_a_point_is_and_where_it_is_from(kind):
     assert "trials a study" in told
 
 
-def test_each_release_is_told_what_it_lacks():
+def test_each_release_is_told_what_it_lacks_and_the_picture_names_no_commands():
     lacking = steps_rows()[0] | {"x": None, "y": None, "release": "published", "release_order": 2}
     points = points_of([*steps_rows(), lacking], release="made-up,published")
-    told = caption(points, "1")
-    assert told[-1] == (
-        "No data in release published: Simple CNN on MNIST. "
-        "To fill: `dbtool produce mnist/simple_cnn_base/nesterov_momentum`."
-    )
+    told, spec = caption(points, "1"), find_figure("1")
+    what = "No data in release published: Simple CNN on MNIST."
+    assert told[-1] == f"{what} To fill: `dbtool produce mnist/simple_cnn_base/nesterov_momentum`."
     assert any(part.startswith("Release: made-up, published") for part in told)
-
-
-def test_commands_stand_beside_the_picture_and_not_in_it():
-    lacking = steps_rows()[0] | {"x": None, "y": None, "release": "published", "release_order": 2}
-    points = points_of([*steps_rows(), lacking], release="made-up,published")
-    spec = find_figure("1")
-    under = facts_and_gaps(points, panels_of(points, spec), commands=False)
-    assert under[-1] == "No data in release published: Simple CNN on MNIST."
+    assert facts_and_gaps(points, panels_of(points, spec), commands=False)[-1] == what
     assert not any("`" in text.get_text() for text in draw(points, spec).texts)
 
 
@@ -95,41 +87,60 @@ def test_figures_of_two_kinds_say_what_a_point_is_in_each():
     assert ", a point is the fewest steps" in first
 
 
-def test_a_scatter_without_any_success_says_so():
-    rows = [row for row in scatter_rows() if row["series"] != "goal achieved"]
-    assert "No trial reached the goal: Simple CNN on MNIST." in caption(points_of(rows), "9a")
+UNKNOWN = {"y": None, "steps": None, "is_unknown": True}
+BANDED = [
+    row | {"best_of": count, "panel_order": order, "trials": count}
+    for order, count in enumerate((30, 40), 1)
+    for row in banded_rows()
+]
 
 
-def test_gaps_of_two_releases_say_whose_they_are():
-    second = {"release": "other", "release_order": 2}
-    rows = [*steps_rows(), *steps_rows(**second)[:4]]
-    told = caption(points_of(rows, release="made-up,other"), "1")
-    assert "Goal not reached: Simple CNN on MNIST in made-up at batch size 16." in told
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (
+            [row for row in scatter_rows() if row["series"] != "goal achieved"],
+            "No trial reached the goal: Simple CNN on MNIST.",
+        ),
+        (
+            [*steps_rows(), *steps_rows(release="other", release_order=2)[:4]],
+            "Goal not reached: Simple CNN on MNIST in made-up at batch size 16.",
+        ),
+        (
+            [
+                row | {"panel_order": place, "panel": f"Panel {place}"}
+                for place in range(20)
+                for row in steps_rows()
+            ],
+            "Goal not reached: at 20 points of 20 curves (see the CSV).",
+        ),
+        (
+            [row | (UNKNOWN if row["x"] == 2 else {"is_unknown": False}) for row in steps_rows()],
+            "Steps unknown, since the search ended first: Simple CNN on MNIST at batch size 2.",
+        ),
+        ([row | {"y": 0, "steps": 0} for row in steps_rows()[:2]], "Goal passed before step 1: "),
+        (BANDED, "studies of a panel have with those that diverged (30 to 40), lies in the band"),
+        (banded_rows(), "has more trials, its point lies at the better end of the band"),
+        (banded_rows(), "The median of the best of k = 30 trials, diverged ones among them, lies"),
+        (
+            [row | {"perfect_low": 1.0} for row in steps_rows()],
+            "its interval is that of their mean",
+        ),
+    ],
+)
+def test_what_is_missing_and_what_tints_mean_is_told(rows, sentence):
+    releases = ",".join(dict.fromkeys(row["release"] for row in rows))
+    figure = FIGURE_OF[rows[0]["kind"]]
+    assert sentence in " ".join(caption(points_of(rows, release=releases), figure))
 
 
-def test_long_lists_of_gaps_are_left_to_the_csv():
-    rows = [
-        row | {"panel_order": place, "panel": f"Panel {place}"}
-        for place in range(20)
-        for row in steps_rows()
-    ]
-    expected = "Goal not reached: at 20 points of 20 curves (see the CSV)."
-    assert expected in caption(points_of(rows), "1")
-
-
-def test_a_study_that_ended_before_its_goal_is_told_from_one_that_missed_it():
-    rows = [row | {"is_unknown": row["x"] == 2} for row in steps_rows()]
-    rows[1] |= {"y": None, "steps": None}
-    told = caption(points_of(rows), "1")
+def test_nothing_is_told_of_what_is_not_there():
+    empty = {"best_of": None, "perfect_low": None, "perfect_high": None, "is_unknown": False}
+    told = " ".join(caption(points_of([row | empty for row in banded_rows()]), "1"))
     assert "Goal not reached: Simple CNN on MNIST at batch size 16." in told
-    assert (
-        "Steps unknown, since the search ended first: Simple CNN on MNIST at batch size 2." in told
-    )
-
-
-def test_a_goal_passed_before_the_first_step_is_told_and_not_drawn():
-    points = points_of([row | {"y": 0, "steps": 0} for row in steps_rows()[:2]])
-    assert "Goal passed before step 1: " in " ".join(caption(points, "1"))
+    for words in ("best of k", "interval", "unknown"):
+        assert words not in told
+    assert "more trials" not in " ".join(caption(points_of(BANDED), "1"))
 
 
 def test_what_fills_names_only_commands_that_would():
