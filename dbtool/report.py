@@ -207,19 +207,20 @@ class ScalingReport:
     ) -> Plot:
         """Draw the steps to result of each workload, a panel each, with the fit and its findings.
 
+        Of several goals the critical batch size against the goal is drawn instead.
+
         Args:
             width: in inches; None: as wide as suits its panels.
             on_left_out: called with the reason why a workload has no panel.
 
         Raises:
-            UsageError: these are steps of a table, or no picture is so wide.
+            UsageError: no picture is so wide.
             NoDataError: no study has steps to result.
         """
         from dbtool.figures.plot import plot_scaling
 
-        if self.trials is None:
-            raise UsageError("a figure draws the trials of a database, and a table has none")
-        return plot_scaling(self.trials.db, self.answers, self.settings, width, on_left_out)
+        db = None if self.trials is None else self.trials.db
+        return plot_scaling(db, self.answers, self.settings, width, on_left_out)
 
     def of_law(self) -> list[str]:
         """Return what the law says, a statement a definition; none where there is no law."""

@@ -128,8 +128,9 @@ def scaling(
             batch sizes to that of the workload of --against, `learning_rates`, the gradient
             `noise_scale` where it was measured, `comparison` of pairs of optimizers, performance
             `profiles` of them, `costs` of runs, the `law`, or what is `recommended`.
-        out (FILE): Draw steps to result with what was found, too: a file that ends with .png, .pdf
-            or .svg, and the points as .csv beside it.
+        out (FILE): Draw steps to result with what was found, or of several goals the critical batch
+            size against the goal: a file that ends with .png, .pdf or .svg, and the points as .csv
+            beside it.
     """
     _check_words(
         csv,
@@ -214,8 +215,6 @@ def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, 
     """Refuse options that contradict each other, and a picture that could not be written."""
     if out is not None:
         format_of(out)
-        if csv is not None:
-            raise UsageError("--out draws the trials of a database; leave out --csv")
         if out.parent.exists() and not out.parent.is_dir():
             raise UsageError(f"{out.parent} is not a folder: name another one with --out")
     for name, value in of_database.items() if csv else ():

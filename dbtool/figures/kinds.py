@@ -67,6 +67,18 @@ RENDERERS: Mapping[Kind, Renderer] = {
         equal=False,
         aspects=(0.76, 0.82, 0.95),
     ),
+    "table": LineRenderer(
+        "A point is the steps of a table; the median, where a batch size has replicates.",
+        guides=("perfect",),
+    ),
+    "critical": LineRenderer(
+        "A point is the critical batch size (tradeoff) of the searches for one goal, the band its "
+        "interval.",
+        labels=("goal", "critical batch size"),
+        scales=("log10", "log10"),
+        counts_steps=False,
+        equal=False,
+    ),
     "scatter": ScatterRenderer(),
     "grid": GridRenderer(),
     "curves": CurveRenderer(),

@@ -19,7 +19,7 @@ from dbtool.figures.caption import alternative_text, caption_of, title_of
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
 from dbtool.figures.points import NoDataError, keep_crossings, read_points
-from dbtool.figures.scaling import SCALING, scaling_points
+from dbtool.figures.scaling import BY_GOAL, SCALING, goal_points, scaling_points
 from dbtool.figures.specs import find_figure, format_of
 from dbtool.figures.style import DOTS_PER_INCH, RC
 from dbtool.store.questions import known_release, workload_names
@@ -126,7 +126,7 @@ def plot(db: Releases, name: str, request: Request, width: float | None = None) 
 
 
 def plot_scaling(
-    db: Releases,
+    db: Releases | None,
     answers: Sequence[Answer],
     settings: Settings,
     width: float | None = None,
@@ -134,13 +134,17 @@ def plot_scaling(
 ) -> Plot:
     """Draw the steps to result of each workload in a panel, with the results of analysis.
 
-    The width is in inches, None for as wide as suits the panels; see `scaling_points`.
+    Of several goals the critical batch size against the goal is drawn instead. db is None for steps
+    of a table. The width is in inches, None for as wide as suits the panels; see `scaling_points`.
 
     Raises:
         UsageError: no picture is so wide.
         NoDataError: no study has steps to result.
     """
     require_width(width)
+    if len({(each.release, each.workload) for each in answers}) < len(answers):
+        points = goal_points(answers, settings)
+        return Plot(draw(points, BY_GOAL, width), points, BY_GOAL)
     points = scaling_points(db, answers, settings, on_left_out)
     return Plot(draw(points, SCALING, width), points, SCALING)
 

@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 from matplotlib.transforms import ScaledTranslation
 
-from dbtool.figures.points import NoDataError, Request, read_points
+from dbtool.analysis.interval import NOTHING_KNOWN, finite
+from dbtool.figures.points import NoDataError, Points, Request, read_points
 from dbtool.figures.specs import find_figure
 from dbtool.figures.style import BAND, INK, KEY, QUIET, TINY
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.critical import Estimate
     from dbtool.analysis.scaling import Scaling, Settings
-    from dbtool.figures.points import Points
+    from dbtool.figures.specs import Kind
     from dbtool.store.releases import Releases
 
 STEPS_FIGURE = find_figure("steps")
@@ -34,6 +35,10 @@ SCALING = msgspec.structs.replace(
     STEPS_FIGURE, name="scaling", query=STEPS_FIGURE.name, title="How far larger batches help"
 )
 """The figure of steps as it is drawn with the results of the analysis."""
+BY_GOAL = msgspec.structs.replace(
+    SCALING, title="Critical batch size against the goal", kind="critical", query="scaling"
+)
+"""The figure of critical batch sizes to several goals."""
 NOTE = (
     "The thin curve is fitted to the median of the best of equally many trials, whose steps lie "
     "between the last evaluation that missed the goal and the first that did not (upright lines). "
@@ -45,6 +50,8 @@ NOTE = (
 _KNEES = ("perfect to", "useful to")
 # A curve is drawn through so many points.
 _POINTS = 200
+# Of a normal median, 95 % lie within as many standard errors.
+_TWO_SIDED = 1.96
 # Critical batch sizes nearer to each other than this are drawn once.
 _ALIKE = 0.01
 # Inches from a row to the next, and from the axis to the middle of the lowest.
@@ -80,8 +87,69 @@ class Findings:
         return found
 
 
+def goal_points(answers: Sequence[Answer], settings: Settings) -> Points:
+    """Return critical batch sizes (tradeoff) against goals, a panel a workload.
+
+    Raises:
+        NoDataError: none is identified.
+    """
+    panels: dict[tuple[str | None, str | None], int] = {}
+    rows = []
+    for answer in answers:
+        order = panels.setdefault((answer.release, answer.workload), len(panels) + 1)
+        found = answer.scaling.tradeoff or NOTHING_KNOWN
+        rows.append(
+            _row(answer, order, "critical")
+            | {"x": answer.goal, "y": found.value, "series": "tradeoff"}
+            | {"band_low": found.low or None, "band_high": finite(found.high)}
+            | {"trials": answer.scaling.trials, "choice": f"Intervals of {settings.percent}."}
+        )
+    rows = [row for row in rows if row["y"] is not None]
+    if not rows:
+        raise NoDataError("at no goal a critical batch size is identified")
+    frame = pl.DataFrame(rows, infer_schema_length=None).sort("panel_order", "x")
+    releases = [release for release, _ in panels if release is not None]
+    return Points(frame, frame.clear(), {}, list(dict.fromkeys(releases)), "")
+
+
+def _row(answer: Answer, order: int, kind: Kind) -> dict[str, object]:
+    """Return what all points of an answer have in common."""
+    name = answer.workload or "steps"
+    return {
+        "panel": name,
+        "series": name,
+        "panel_order": order,
+        "series_order": 1,
+        "kind": kind,
+        "release": answer.release,
+        "release_order": 1,
+        "workload": name,
+        "metric": answer.metric,
+        "goal": answer.goal if kind != "critical" else None,
+        "goal_inclusive": False,
+        "trials": None,
+        "asked_trials": None,
+    }
+
+
+def _points_of_table(answer: Answer, order: int) -> Points:
+    """Return the steps of a table as points, with the line of perfect scaling."""
+    known = [each for each in answer.scaling.steps if math.isfinite(each.upper)]
+    if not known:
+        raise NoDataError(f"{answer.workload or 'the table'} has no steps to draw")
+    fewest = min(each.batch_size * each.upper for each in known)
+    rows = [
+        _row(answer, order, "table")
+        | {"x": each.batch_size, "y": each.upper, "steps": each.upper}
+        | {"batch_size": each.batch_size, "perfect": fewest / each.batch_size, "is_unknown": False}
+        for each in known
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return Points(frame, frame.clear(), {}, [], "")
+
+
 def scaling_points(
-    db: Releases,
+    db: Releases | None,
     answers: Sequence[Answer],
     settings: Settings,
     on_left_out: Callable[[str], None] = lambda _reason: None,
@@ -89,7 +157,7 @@ def scaling_points(
     """Return the points of the figure of steps, a panel a workload, with the results of analysis.
 
     Args:
-        db: the database that the answers are of.
+        db: the database that the answers are of; None for those of a table.
         answers: one a workload.
         settings: those they were made with.
         on_left_out: called with the reason why a workload has no panel.
@@ -105,10 +173,11 @@ def scaling_points(
             on_left_out(f"left out: {error}")
     if not panels:
         raise NoDataError("no study has steps to result to draw")
-    releases = list(dict.fromkeys(panel.release for panel in panels))
+    releases = list(dict.fromkeys(panel.release for panel in panels if panel.releases))
     orders = {name: order for order, name in enumerate(releases, 1)}
     rows = pl.concat([panel.rows for panel in panels], how="diagonal_relaxed")
-    rows = rows.with_columns(pl.col("release").replace_strict(orders).alias("release_order"))
+    if orders:
+        rows = rows.with_columns(pl.col("release").replace_strict(orders).alias("release_order"))
     return replace(
         panels[0],
         rows=rows,
@@ -120,7 +189,7 @@ def scaling_points(
     )
 
 
-def _panel(db: Releases, answer: Answer, settings: Settings, order: int) -> Points:
+def _panel(db: Releases | None, answer: Answer, settings: Settings, order: int) -> Points:
     """Return the points of a workload, with the results of its analysis as columns."""
     request = Request(
         answer.release,
@@ -130,15 +199,16 @@ def _panel(db: Releases, answer: Answer, settings: Settings, order: int) -> Poin
         metric=answer.metric,
         sustained=settings.sustained,
     )
-    points = read_points(db, STEPS_FIGURE, request)
+    points = read_points(db, STEPS_FIGURE, request) if db else _points_of_table(answer, order)
     fitted = answer.scaling.curve.at if answer.scaling.curve else None
     findings = _findings(answer.scaling, fitted)
     steps = [fitted(float(size)) if fitted else None for size in points.rows["x"]]
+    # With a level the caption tells of searches.
+    columns = findings.columns() | ({"level": settings.level} if db else {})
     rows = points.rows.with_columns(
         pl.lit(order).alias("panel_order"),
-        *(pl.lit(value, pl.Float64).alias(name) for name, value in findings.columns().items()),
+        *(pl.lit(value, pl.Float64).alias(name) for name, value in columns.items()),
         pl.Series("fitted", steps, pl.Float64),
-        pl.lit(settings.level, pl.Float64).alias("level"),
     )
     return replace(points, rows=rows, findings={order: findings})
 
@@ -158,7 +228,11 @@ def _findings(scaling: Scaling, fitted: Callable[[float], float] | None) -> Find
         "useful to": scaling.useful_to,
     }
     sizes = {n: size for n, size in named.items() if size and size.verdict != "not_identified"}
-    known = [(each.batch_size, each.lower, each.upper) for each in scaling.steps]
+    known = [
+        (each.batch_size, each.lower * math.exp(-off), each.upper * math.exp(off))
+        for each in scaling.steps
+        for off in (_TWO_SIDED * each.error,)
+    ]
     return Findings(curve, known, sizes)
 
 

@@ -21,6 +21,8 @@ Kind: TypeAlias = Literal[
     "metaparameter",
     "best",
     "against",
+    "table",
+    "critical",
     "scatter",
     "grid",
     "curves",

@@ -210,9 +210,9 @@ def test_markdown_escapes_its_own_letters(call: Call) -> None:
     ]
 
 
-@pytest.mark.parametrize("output_format", ["table", "csv", "json", "jsonl", "markdown"])
+@pytest.mark.parametrize("output_format", ["table", "csv", "json", "jsonl", "markdown", "latex"])
 def test_limit(output_format: str, call: Call) -> None:
-    extra = {"table": 2, "markdown": 2, "csv": 1, "jsonl": 0, "json": 2}
+    extra = {"table": 2, "markdown": 2, "latex": 6, "csv": 1, "jsonl": 0, "json": 2}
     for limit in (1, 40000):
         words = ["SELECT range FROM range(50000)", "--format", output_format, "--limit", str(limit)]
         outcome = call("sql", *words)

@@ -15,7 +15,7 @@ from dbtool.analysis.critical import Estimate
 from dbtool.database import open_database
 from dbtool.figures.caption import caption_of
 from dbtool.figures.drawing import draw
-from dbtool.figures.points import Points
+from dbtool.figures.points import NoDataError, Points
 from dbtool.figures.scaling import Findings, draw_findings, scaling_points
 from dbtool.figures.specs import find_figure
 from dbtool.report import ScalingReport
@@ -192,3 +192,31 @@ def test_the_command_writes_a_picture_and_its_points(
     )
     assert [int(point["x"]) for point in points if point["workload"] == HYPERBOLA] == SIZES
     assert float(points[0]["fitted"]) == pytest.approx(13_000, rel=0.05)
+
+
+def test_a_table_of_steps_is_drawn(call: Call, tmp_path: Path) -> None:
+    table = tmp_path / "steps.csv"
+    rows = [(size, round(100 * (1 + 64 / size))) for size in SIZES]
+    table.write_text("batch_size,steps\n" + "\n".join(f"{size},{at}" for size, at in rows))
+    outcome = call("scaling", "--csv", str(table), "--out", str(tmp_path / "a.png"))
+    assert outcome.code == 0, outcome.errors
+    with (tmp_path / "a.csv").open() as file:
+        points = list(csv.DictReader(file))
+    assert [(float(point["x"]), float(point["y"])) for point in points] == rows
+    assert {float(point["perfect"]) * float(point["x"]) for point in points} == {6500}
+    assert float(points[0]["tradeoff"]) == pytest.approx(64, rel=0.05)
+
+
+def test_several_goals_are_drawn_as_critical_batch_sizes(planted: Path) -> None:
+    with open_database(planted) as db:
+        report = db.scaling([HYPERBOLA, FEW], goal=[0.5, 0.03])
+        plot = report.plot()
+        with pytest.raises(NoDataError, match="at no goal a critical batch size is identified"):
+            db.scaling(FEW, goal=[0.5, 0.03]).plot()
+    rows = report.rows("critical").filter(definition="tradeoff", workload=HYPERBOLA)
+    critical = rows.sort("goal")
+    columns = ("x", "y", "band_low", "band_high")
+    expected = critical.select("goal", "critical_batch_size", "low", "high")
+    assert plot.points.select(columns).rows() == expected.rows()
+    [axes] = plot.figure.axes
+    assert axes.get_ylabel() == "Critical batch size"
