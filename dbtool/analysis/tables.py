@@ -55,7 +55,7 @@ def _critical(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
                 }
             )
     estimate_of = ("definition", "critical_batch_size", "low", "high", "verdict")
-    rest = ("learning_rate", "fewest_steps", *_COUNTS, "level")
+    rest = ("learning_rate", "fewest_steps", "trials", "batch_sizes", "reached", "level")
     return _frame(made, *estimate_of, *rest)
 
 

@@ -161,6 +161,8 @@ def test_no_rows(output_format: Format, capsysbinary: pytest.CaptureFixture[byte
             assert pq.read_table(pa.BufferReader(printed)).num_rows == 0
         case Format.ARROW:
             assert pa.ipc.open_stream(printed).read_all().num_rows == 0
+        case Format.LATEX:
+            assert printed.splitlines()[-2:] == [rb"\bottomrule", rb"\end{tabular}"]
         case _:
             assert printed.count(b"\n") == 2
 
@@ -207,6 +209,20 @@ def test_markdown_escapes_its_own_letters(call: Call) -> None:
         r"| x\|y | z | n |",
         "| --- | ---: | ---: |",
         r"| a\|b\\c |  | 2 |",
+    ]
+
+
+def test_latex_is_a_tabular(call: Call) -> None:
+    query = r"""SELECT 'a_b & 5%\' AS "x_y", 2.5 AS n UNION ALL SELECT NULL, 1"""
+    assert call("sql", query, "--format", "latex").output.splitlines() == [
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r"x\_y & n \\",
+        r"\midrule",
+        r"a\_b \& 5\%\textbackslash{} & 2.5 \\",
+        r" & 1 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
     ]
 
 
