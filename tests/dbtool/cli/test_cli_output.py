@@ -220,7 +220,7 @@ def test_latex_is_a_tabular(call: Call) -> None:
         r"x\_y & n \\",
         r"\midrule",
         r"a\_b \& 5\%\textbackslash{} & 2.5 \\",
-        r" & 1 \\",
+        r" & 1.0 \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]
