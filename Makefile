@@ -17,7 +17,7 @@ PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
 SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --conf-dir docs/website --doctree-dir build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help explorer figures docs site tour test test-slow lint wheel clean
+.PHONY: help explorer figures docs atlas site tour test test-slow lint wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,13 @@ docs: $(VENV)/installed-dev ## write anew what of docs/ follows from schema/, qu
 	$(BIN)/python docs/schema_reference.py docs/schema.md
 	$(BIN)/python docs/cookbook.py docs/cookbook.md --db $(RELEASE)
 	$(BIN)/python docs/notebook.py docs/notebook.ipynb
+
+# FROM has the archives of each source in a folder of its name.
+atlas: $(VENV)/installed-dev ## import the public sources from a folder FROM, and write docs/atlas.md anew
+	rm -rf build/atlas
+	for name in mlperf mlperf-reference opda modded-nanogpt w2v2-batch-size; do \
+	    $(BIN)/dbtool import $$name $(FROM)/$$name --db build/atlas || exit 1; done
+	$(BIN)/python docs/tables.py docs/atlas.md --db build/atlas
 
 # Anew each time: of pages that did not change Sphinx would not tell the broken links again.
 site: $(VENV)/installed-dev ## make the documentation a folder of web pages, build/site, and build/man
