@@ -228,8 +228,8 @@ class ScalingReport:
             return []
         rows = self.rows("law").iter_rows(named=True)
         none = (
-            f"No law in {self.law.column}: it takes three workloads with a value of it and a "
-            "critical batch size that is identified."
+            f"No law in {self.law.column}: it takes three workloads with values of it, not all "
+            "equal, and a critical batch size that is identified."
         )
         return [law_sentence(row, self.settings) for row in rows] or [none]
 

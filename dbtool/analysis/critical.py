@@ -219,8 +219,9 @@ def fit_curve(steps: Sequence[StepsAt], *, level: float, form: Form = "bent") ->
     """Fit a curve by interval likelihood; None where too few batch sizes reached the goal.
 
     The noise of the logarithm of steps is assumed normal, with one unknown standard deviation that
-    also covers the misfit of the curve. Intervals are those of the profile likelihood, with the F
-    distribution's correction for few batch sizes (`profile_bound`).
+    also covers the misfit of the curve. Where replicates tell the standard errors of steps, it is
+    in proportion to these, and at least as large. Intervals are those of the profile likelihood,
+    with the F distribution's correction for few batch sizes (`profile_bound`).
 
     Args:
         steps: at least one.
@@ -238,7 +239,8 @@ def fit_curve(steps: Sequence[StepsAt], *, level: float, form: Form = "bent") ->
     of_bends = surface.max(axis=1)
     best = likelihood.fits(np.array([bend]), np.array([critical]))
     # About its maximum the likelihood is that of a normal mean.
-    slack = fits.scale * np.sqrt(2 * np.maximum(surface.ravel() - floor, 0) / reached.size)
+    within = np.maximum(surface.ravel() - floor, 0)
+    slack = fits.scale * np.sqrt(2 * within / likelihood.precision)
     every = [*map(np.ravel, np.meshgrid(bends, grid, indexing="ij")), fits.coefficients[:, 0]]
     return FittedCurve(
         steps=math.exp(best.coefficients[0, 0]),
@@ -260,9 +262,11 @@ class _Likelihood:
     """The penalised likelihood of steps to result, by the logarithms of p and of Bc."""
 
     def __init__(self, steps: Sequence[StepsAt]) -> None:
-        sizes, self._lower, self._upper = observations(steps)
+        sizes, self._lower, self._upper, self._spread = observations(steps)
         self._log_sizes = np.log(sizes)
-        self.reached = sizes[np.isfinite(self._upper)]
+        is_reached = np.isfinite(self._upper)
+        self.reached = sizes[is_reached]
+        self.precision = float((1 / self._spread[is_reached] ** 2).sum())
 
     @property
     def grid(self) -> Floats:
@@ -276,8 +280,11 @@ class _Likelihood:
         """Return the fits at pairs of both, [pairs] each."""
         log_ratios = log_criticals[:, None] - self._log_sizes
         offsets = log_excess(np.exp(log_bends[:, None]), log_ratios)
-        terms = np.ones((*offsets.shape, 1))
-        return fit_intervals(self._lower, self._upper, offsets, terms, LEAST_SCALE)
+        lower, upper, offsets = (
+            each / self._spread for each in (self._lower, self._upper, offsets)
+        )
+        terms = np.broadcast_to(1 / self._spread, offsets.shape)[..., None]
+        return fit_intervals(lower, upper, offsets, terms, LEAST_SCALE)
 
     def over(self, log_bends: Floats, log_criticals: Floats) -> tuple[Floats, Fits]:
         """Return the penalised likelihood at all combinations, [bends, criticals], and the fits."""
@@ -330,16 +337,19 @@ def _ends(bend: float, share: float) -> tuple[float, float]:
     return end, 1 / end
 
 
-def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats]:
-    """Return batch sizes and the logarithms of the bounds of their steps, each [observations].
+def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what is known of steps, each [observations].
+
+    They are batch sizes, the logarithms of the bounds of steps, and standard deviations of these
+    in units of the least one.
 
     Batch sizes are dropped where neither bound is known, or where the untrained network is enough:
-    they tell nothing. An error is an interval of the same standard deviation.
+    they tell nothing.
     """
     known = [each for each in steps if each.lower > 0 or 0 < each.upper < math.inf]
     sizes = np.array([each.batch_size for each in known], float)
-    half = math.sqrt(3) * np.array([each.error for each in known], float)
     with np.errstate(divide="ignore"):
         lower = np.log(np.array([each.lower for each in known], float))
         upper = np.log(np.array([each.upper for each in known], float))
-    return sizes, lower - half, upper + half
+    errors = np.array([each.error for each in known], float)
+    return sizes, lower, upper, np.maximum(errors / LEAST_SCALE, 1)
