@@ -147,12 +147,13 @@ GROUP BY ALL;
 CREATE MACRO crossings_of(goals) AS TABLE
 FROM evaluated_crossings(goals);
 
--- The goals of what is asked, as crossings_of takes them, and its rows with the trials and such crossings: see trial_steps.
+-- The goals of what is asked, as crossings_of takes them; see trial_steps.
 CREATE MACRO goals_of(asked) AS TABLE
 SELECT DISTINCT release, workload, batch_size, metric, goal, goal_inclusive, is_maximized(metric) AS maximize
 FROM query_table(asked)
 WHERE coalesce(asked_trials, 1) > 0;
 
+-- The rows of what is asked with their trials, and these with rows of crossings_of, where they have one; see trial_steps.
 CREATE MACRO steps_of_trials(asked, crossings) AS TABLE
 WITH numbered AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY release, workload, batch_size, metric, goal, asked_trials) AS asked_row
