@@ -300,6 +300,12 @@ SELECT
 FROM query_table(trial_rows) AS trial_rows
 LEFT JOIN middles USING (asked_row, setting, trial_id);
 
+-- Rows of trial_steps, one a setting, with the median of its replicates as steps.
+CREATE MACRO steps_of_settings(trial_rows) AS TABLE
+SELECT * EXCLUDE (steps, median_steps, stands), median_steps AS steps
+FROM setting_steps(trial_rows)
+WHERE stands;
+
 -- Steps to result: of the rows of trial_steps those of the settings that were first to the goal, a row for each row of what
 -- was asked; see setting_steps. Of each study asked_trials count (NULL: all that do), the first by their numbers; ties in
 -- steps go to the smaller trial_id. Where none of them reached the goal, steps and all about the trial are NULL.

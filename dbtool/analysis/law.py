@@ -37,9 +37,8 @@ class PowerLaw:
 def power_law(points: Sequence[tuple[float, Known]], *, level: float) -> PowerLaw | None:
     """Fit a line to logarithms by least squares; None for fewer than three points.
 
-    The exponent is off by two things, whose variances add up: by how far each point's own interval
-    reaches, and by the scatter about the line that these do not explain, of which few points tell
-    little (Student's t).
+    The interval of the exponent is the wider of two: the one that the points' own intervals give,
+    and Student's, from the scatter about the line, of which few points tell little.
 
     Args:
         points: x above 0, two different ones at least, and a batch size with its interval, closed.
@@ -56,8 +55,8 @@ def power_law(points: Sequence[tuple[float, Known]], *, level: float) -> PowerLa
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
     freedom = len(points) - 2
     residual = float(((y - slope * x - intercept) ** 2).sum()) / freedom
-    scatter = max(residual - own.mean(), 0.0) * (weights**2).sum()
     student = float(stdtrit(freedom, (1 + level) / 2))
-    half = math.sqrt(normal**2 * (weights**2 * own).sum() + student**2 * scatter)
+    of_points = normal**2 * (weights**2 * own).sum()
+    half = math.sqrt(max(of_points, student**2 * residual * (weights**2).sum()))
     exponent = Interval(float(slope), slope - half, slope + half)
     return PowerLaw(exponent, math.exp(intercept), len(points))

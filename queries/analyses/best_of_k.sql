@@ -25,6 +25,7 @@ asked AS (
     JOIN studies USING (release, workload)
     WHERE json_number(search, 'most_steps') IS NULL
 ),
+trial_rows AS (FROM trial_steps('asked')),
 ranked AS (
     SELECT
         release,
@@ -33,7 +34,7 @@ ranked AS (
         steps,
         row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY steps NULLS LAST) AS rank,
         count(*) OVER (PARTITION BY release, workload, batch_size) AS trials
-    FROM trial_steps('asked')
+    FROM steps_of_settings('trial_rows')
     WHERE trial_id IS NOT NULL
 ),
 missed AS (

@@ -21,7 +21,8 @@ WITH asked AS (
     JOIN studies USING (release, workload)
 ),
 trial_rows AS (FROM trial_steps('asked')),
-equal AS (FROM equal_trials('trial_rows', 5)),
+setting_rows AS (FROM steps_of_settings('trial_rows')),
+equal AS (FROM equal_trials('setting_rows', 5)),
 results AS (
     SELECT release, workload, batch_size, goal, best_of, steps, steps * batch_size AS examples
     FROM study_steps('equal')

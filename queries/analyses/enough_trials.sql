@@ -35,12 +35,12 @@ ranked AS (
         workload,
         batch_size,
         stopped_at,
-        median_steps AS steps,
-        min(median_steps) OVER (PARTITION BY release, workload, batch_size) AS fewest,
-        row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY median_steps NULLS LAST, trial_id) AS k,
+        steps,
+        min(steps) OVER (PARTITION BY release, workload, batch_size) AS fewest,
+        row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY steps NULLS LAST, trial_id) AS k,
         count(*) OVER (PARTITION BY release, workload, batch_size) AS trials
-    FROM setting_steps('trial_rows')
-    WHERE stands AND trial_id IS NOT NULL
+    FROM steps_of_settings('trial_rows')
+    WHERE trial_id IS NOT NULL
 ),
 counted AS (
     SELECT

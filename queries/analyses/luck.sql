@@ -18,6 +18,7 @@ WITH asked AS (
     WHERE json_number(search, 'most_steps') IS NULL
 ),
 trial_rows AS (FROM trial_crossings('asked')),
+setting_rows AS (FROM steps_of_settings('trial_rows')),
 ranked AS (
     SELECT
         release,
@@ -27,7 +28,7 @@ ranked AS (
         after,
         steps,
         row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY steps NULLS LAST, trial_id) AS rank
-    FROM equal_trials('trial_rows', 5)
+    FROM equal_trials('setting_rows', 5)
 )
 SELECT
     release,

@@ -20,9 +20,10 @@ WITH asked AS (
     WHERE json_number(search, 'most_steps') IS NULL
 ),
 trial_rows AS (FROM trial_steps('asked')),
+setting_rows AS (FROM steps_of_settings('trial_rows')),
 ended AS (
     SELECT release, workload, batch_size, best_of AS trials, steps IS NOT NULL AS reached, learning_rate
-    FROM equal_trials('trial_rows', 5)
+    FROM equal_trials('setting_rows', 5)
 ),
 ranges AS (
     SELECT

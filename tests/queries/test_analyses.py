@@ -177,6 +177,20 @@ def test_best_of_k_of_many_trials(tmp_path: Path) -> None:
     ]
 
 
+def test_replicates_of_a_setting_count_as_one_trial(tmp_path: Path) -> None:
+    # The medians of five settings are 40 to 80.
+    trials = [
+        _trial(3 * setting + seed, 40 + 10 * setting + off, 0.1 + setting, 0.99, 1.0)
+        for setting in range(5)
+        for seed, off in enumerate((-35, 0, 35))
+    ]
+    for db in _database(tmp_path, {8: trials}, replicates=True):
+        assert analysis_rows(db, "luck", "steps, runner_up, fifth") == [(40, 1.25, 2.0)]
+        assert analysis_rows(db, "best_of_k", "trials, k, steps_50")[-1] == (5, 5, 40)
+        assert analysis_rows(db, "efficiency", "best_of, steps") == [(5, 40)]
+        assert analysis_rows(db, "enough_trials", "trials, steps, near") == [(5, 40, 1)]
+
+
 @pytest.mark.parametrize("name", ["best_of_k", "luck", "sensitivity"])
 def test_searches_in_lockstep_are_left_out(name: str, tmp_path: Path) -> None:
     trials = [_trial(number, 10, 0.1, 0.99, 1.0) for number in range(5)]
