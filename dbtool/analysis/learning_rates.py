@@ -120,7 +120,7 @@ def best_rate(search: Search, rate: Rate) -> BestRate | None:
     fewest = search.steps.min()
     rates = _rates(search, rate)
     near = search.after <= NEARLY * fewest
-    near &= np.isfinite(search.steps) & np.isfinite(rates)
+    near &= np.isfinite(search.steps) & np.isfinite(rates) & (rates > 0)
     if not near.any():
         return None
     low, high = float(rates[near].min()), float(rates[near].max())
