@@ -16,11 +16,11 @@ from dbtool.analysis.profiles import performance_profiles
 from dbtool.analysis.scaling import Settings
 from dbtool.analysis.tables import (
     KINDS,
+    OF_ANSWERS,
     OF_ANY_STEPS,
     law_rows,
     learning_rate_rows,
     ratio_rows,
-    rows_of_steps,
     with_whole_sizes,
 )
 from dbtool.analysis.words import PARAGRAPHS, in_short, law_sentence, sentences
@@ -105,8 +105,8 @@ class ScalingReport:
             raise unknown("kind of rows", kind, KINDS, "dbtool scaling --help")
         self._require(kind)
         answers, settings = self.answers, self.settings
-        if kind in OF_ANY_STEPS:
-            rows = rows_of_steps(kind, answers, settings)
+        if kind in OF_ANSWERS:
+            rows = OF_ANSWERS[kind](answers, settings)
         elif kind == "ratios":
             rows = ratio_rows([(each, self._other(each)) for each in answers], settings)
         elif kind == "law" and self.law:

@@ -19,18 +19,13 @@ if TYPE_CHECKING:
     from dbtool.analysis.scaling import Settings
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-OF_ANY_STEPS = ("critical", "regimes", "steps", "costs", "recommended")
-DEFINITIONS = ("tradeoff", "overhead", "speedup")
+OF_ANY_STEPS = ("critical", "regimes", "steps", "costs")
 """The kinds that follow from steps alone, without trials."""
+DEFINITIONS = ("tradeoff", "overhead", "speedup")
 _BEND = ("bend", "bend_low", "bend_high")
 _WORKLOAD = ("release", "workload", "metric", "goal")
 _TEXTS = ("release", "workload", "metric", "against", "definition", "verdict", "law")
 _COUNTS = ("trials", "batch_sizes", "reached", "devices", "workloads")
-
-
-def rows_of_steps(kind: Kind, answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
-    """Return the rows of one of the kinds of `OF_ANY_STEPS`."""
-    return _OF_ANSWERS[kind](answers, settings)
 
 
 def _critical(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
@@ -202,13 +197,14 @@ def law_rows(
     return _frame(made, *columns).drop(_WORKLOAD)
 
 
-_OF_ANSWERS: Mapping[str, Callable[[Iterable[Answer], Settings], pl.DataFrame]] = {
+OF_ANSWERS: Mapping[str, Callable[[Iterable[Answer], Settings], pl.DataFrame]] = {
     "critical": _critical,
     "regimes": _regimes,
     "steps": _steps,
     "costs": _costs,
     "recommended": _recommended,
 }
+"""By kind, what makes rows of answers and the settings alone."""
 
 
 def _frame(made: Sequence[Mapping[str, object]], *columns: str) -> pl.DataFrame:
