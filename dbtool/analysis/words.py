@@ -258,6 +258,8 @@ def _compared(scaling: Scaling) -> str:
     if scaling.replicates is None:
         return f"the best of {counted(scaling.trials, 'trial')} at " if scaling.trials else ""
     least, most = scaling.replicates
+    if most == 1:
+        return "one run each at "
     median = f"the median of {least if least == most else f'{least} to {most}'} replicates"
     if (scaling.trials or 1) == 1:
         return f"{median} at "

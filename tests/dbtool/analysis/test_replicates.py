@@ -98,6 +98,18 @@ def test_a_study_of_one_setting_is_no_search(tmp_path: Path) -> None:
     assert alike["critical_batch_size"] == pytest.approx(tradeoff["critical_batch_size"], rel=0.01)
 
 
+def test_a_setting_may_have_a_single_replicate(tmp_path: Path) -> None:
+    for size in (8, 16):
+        write_shard(
+            tmp_path, workload=SGD, batch_size=size, goal=0.03, trials=[trial(0, 90)],
+            search={"design": "one setting"},
+        )  # fmt: skip
+    with dbtool.open(tmp_path) as db:
+        report = db.scaling("*")
+    assert report.rows("steps").select("after", "steps", "low").rows() == [(89, 90, None)] * 2
+    assert "From one run each at 2 batch sizes, 8 to 16." in " ".join(str(report).split())
+
+
 def test_tables_tell_replicates_by_rows_or_by_their_spread() -> None:
     steps = {
         size: [round(6400 / size + 100 + at) for at in (-3, 0, 5)]
