@@ -65,7 +65,7 @@ class Database(Releases):
         sustained: int = 1,
         step_time: str | os.PathLike[str] | None = None,
         devices: int = 1,
-        recommend: float | None = None,
+        at: float | None = None,
         law: str | None = None,
         values: str | os.PathLike[str] | pl.DataFrame | None = None,
         release: str | None = None,
@@ -91,7 +91,7 @@ class Database(Releases):
                 a CSV file with the columns batch_size and seconds. The report then has the best
                 runs by time and cost.
             devices: the most for such a run, each with an equal share of a step's examples.
-            recommend: batch size to recommend metaparameters for.
+            at: batch size, also one between those measured, to tell steps and metaparameters of.
             law: column of workloads that critical batch sizes are a power of: of `values`, of the
                 view workloads, or a number of their definitions.
             values: a table with the columns workload and that of the law.
@@ -113,9 +113,7 @@ class Database(Releases):
         from dbtool.report import Law, law_of_table, scaling_of_trials
 
         seconds = None if step_time is None else read_step_time(step_time)
-        settings = Settings(
-            level, overhead, start, trials, curve, sustained, seconds, devices, recommend
-        )
+        settings = Settings(level, overhead, start, trials, curve, sustained, seconds, devices, at)
         known = None
         if law is not None and values is not None:
             known = law_of_table(law, values)

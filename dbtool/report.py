@@ -128,8 +128,8 @@ class ScalingReport:
                 "costs follow from how long a step takes: tell it with step_time (--step-time)",
             ),
             "recommended": (
-                self.settings.recommend,
-                "name the batch size to recommend for with recommend (--recommend)",
+                self.settings.at,
+                "name the batch size to tell of with at (--at)",
             ),
         }
         given, sentence = needs.get(kind, (True, ""))
@@ -288,6 +288,7 @@ def scaling_of_table(
     devices: int = 1,
     law: str | None = None,
     values: str | os.PathLike[str] | pl.DataFrame | None = None,
+    at: float | None = None,
 ) -> ScalingReport:
     """Tell how far larger batches help, from steps to result of any origin.
 
@@ -304,6 +305,7 @@ def scaling_of_table(
         devices: the most for a run.
         law: a column of `values`.
         values: a table with the columns workload and that of the law; None: this one.
+        at: batch size, also one between those measured, to tell steps of.
 
     Raises:
         UsageError: it cannot be read, a column is missing, or a number is out of range.
@@ -315,7 +317,9 @@ def scaling_of_table(
         64
     """
     seconds = None if step_time is None else read_step_time(step_time)
-    settings = Settings(level, overhead, start, curve=curve, seconds=seconds, devices=devices)
+    settings = Settings(
+        level, overhead, start, curve=curve, seconds=seconds, devices=devices, at=at
+    )
     known = None if law is None else law_of_table(law, table if values is None else values)
     return ScalingReport(answers_of_table(table, settings), settings, law=known)
 

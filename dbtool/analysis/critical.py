@@ -142,6 +142,14 @@ class FittedCurve:
         more: float = log_excess(self._bend, math.log(self.critical / batch_size))
         return self.steps * math.exp(more)
 
+    def between(self, batch_size: float) -> Interval:
+        """Return the steps that a batch size needs, with the interval that curves allow."""
+        bends, criticals, steps, slack = self.plausible.T
+        logs = steps + log_excess(np.exp(bends), criticals - math.log(batch_size))
+        value = self.at(batch_size)
+        low, high = math.exp((logs - slack).min()), math.exp((logs + slack).max())
+        return Interval(value, min(low, value), max(high, value))
+
     @property
     def tradeoff(self) -> Estimate:
         """Return Bc."""

@@ -31,6 +31,11 @@ class Interval:
             value, self.low / other.high, self.high / other.low if other.low else math.inf
         )
 
+    def times(self, factor: float) -> Interval:
+        """Return the quantity times a positive number."""
+        value = None if self.value is None else self.value * factor
+        return Interval(value, self.low * factor, self.high * factor)
+
     def taken_from_1(self) -> Interval:
         """Return 1 less the quantity, not below 0."""
         value = None if self.value is None else max(1 - self.value, 0.0)

@@ -42,7 +42,7 @@ class Settings:
         sustained: the number of evaluations in a row that have to be past the goal, 1 or more.
         seconds: of a step on one device, which tell runs by time and cost; None for no runs.
         devices: the most for a run, 1 or more.
-        recommend: the batch size to recommend metaparameters for; None for none.
+        at: a batch size to tell steps and metaparameters of; None for none.
 
     Raises:
         UsageError: a number is out of range, or there is no such curve.
@@ -56,7 +56,7 @@ class Settings:
     sustained: int = 1
     seconds: StepTime | None = None
     devices: int = 1
-    recommend: float | None = None
+    at: float | None = None
 
     @property
     def percent(self) -> str:
@@ -78,8 +78,8 @@ class Settings:
             require_whole("trials", self.trials)
         require_whole("sustained", self.sustained)
         require_whole("devices", self.devices)
-        if self.recommend is not None:
-            require_number("recommend", self.recommend, 1e-9, 1e15)
+        if self.at is not None:
+            require_number("at", self.at, 1e-9, 1e15)
         if self.curve not in FORMS:
             raise unknown("curve", self.curve, FORMS, "dbtool scaling --help")
 
@@ -114,7 +114,8 @@ class Scaling:
         rate_law: how they move; None where too few batch sizes bound them.
         effective_law: how learning rate / (1 - momentum) moves; None also where there is no
             momentum.
-        learning_rate: for the batch size of `Settings.recommend`; None where there is none, or no
+        steps_at: the steps at the batch size of `Settings.at`; None where there is none.
+        learning_rate: for the batch size of `Settings.at`; None where there is none, or no
             law.
         momentum: likewise.
         runs: the best run on each number of devices, from the cheapest to the quickest.
@@ -139,6 +140,7 @@ class Scaling:
     rates: Sequence[BestRate] = ()
     rate_law: RateLaw | None = None
     effective_law: RateLaw | None = None
+    steps_at: Interval | None = None
     learning_rate: Interval | None = None
     momentum: Interval | None = None
     runs: Sequence[Run] = ()
@@ -191,7 +193,7 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
         fit_laws(each, level=settings.level)
         for each in (rates, _best_rates(enough, "damping") if has_momentum else [])
     )
-    size = settings.recommend
+    size = settings.at
     damping = damping_law.between(size) if size and damping_law else None
     return replace(
         scaling_of_steps(known, settings),
@@ -240,6 +242,7 @@ def scaling_of_steps(steps: Sequence[StepsAt], settings: Settings) -> Scaling:
         perfect_to=curve.perfect_to(share),
         useful_to=curve.useful_to(share),
         bend=bent.bend if bent else None,
+        steps_at=curve.between(settings.at) if settings.at else None,
         runs=runs(curve, settings.seconds, settings.devices) if settings.seconds else (),
     )
 

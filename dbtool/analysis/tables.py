@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dbtool.analysis.scaling import Settings
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-OF_ANY_STEPS = ("critical", "regimes", "steps", "costs")
+OF_ANY_STEPS = ("critical", "regimes", "steps", "costs", "recommended")
 """The kinds that follow from steps alone, without trials."""
 DEFINITIONS = ("tradeoff", "overhead", "speedup")
 _BEND = ("bend", "bend_low", "bend_high")
@@ -155,18 +155,16 @@ def _costs(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
 
 
 def _recommended(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
-    names = [(name, f"{name}_low", f"{name}_high") for name in ("learning_rate", "momentum")]
-    made = [
-        {
-            **_named(answer),
-            "batch_size": settings.recommend,
-            **(answer.scaling.learning_rate or NOTHING_KNOWN).columns(*names[0]),
-            **(answer.scaling.momentum or NOTHING_KNOWN).columns(*names[1]),
-            "level": settings.level,
-        }
-        for answer in answers
-    ]
-    return _frame(made, "batch_size", *names[0], *names[1], "level")
+    names = ("steps", "learning_rate", "momentum")
+    made = []
+    for answer in answers:
+        of = answer.scaling
+        row = {**_named(answer), "batch_size": settings.at, "level": settings.level}
+        for name, found in zip(names, (of.steps_at, of.learning_rate, of.momentum), strict=True):
+            row |= (found or NOTHING_KNOWN).columns(name, f"{name}_low", f"{name}_high")
+        made.append(row)
+    ends = (column for name in names for column in (name, f"{name}_low", f"{name}_high"))
+    return _frame(made, "batch_size", *ends, "level")
 
 
 def law_rows(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool.analysis.critical import fewest_reached
 from dbtool.analysis.interval import ratio
-from dbtool.core.errors import counted
+from dbtool.core.errors import counted, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -172,21 +172,24 @@ def _learning_rate(scaling: Scaling, settings: Settings) -> Iterator[str]:
 
 
 def _recommended(scaling: Scaling, settings: Settings) -> Iterator[str]:
-    if settings.recommend is None:
+    if settings.at is None:
         return
-    found = [("learning rate", scaling.learning_rate), ("momentum", scaling.momentum)]
+    steps = scaling.steps_at
+    examples = steps and steps.times(settings.at)
+    found = [("steps", steps), ("examples", examples)]
+    found += [("learning rate", scaling.learning_rate), ("momentum", scaling.momentum)]
     told = [
         f"{name} {_number(each.value)} ({_interval(each.low, each.high, settings.percent)})"
         for name, each in found
         if each is not None and each.value is not None
     ]
-    at = f"For batch size {_number(settings.recommend)}"
+    at = f"At batch size {_number(settings.at)}"
     if not told:
-        yield f"{at} nothing can be recommended: too few batch sizes bound the best learning rate."
+        yield f"{at} nothing is known: too few batch sizes reached the goal."
         return
-    sizes = [each.batch_size for each in scaling.rates]
-    beyond = "" if sizes[0] <= settings.recommend <= sizes[-1] else ", beyond what was measured"
-    yield f"{at}{beyond}: {' and '.join(told)}."
+    sizes = scaling.reached
+    beyond = "" if sizes[0] <= settings.at <= sizes[-1] else ", beyond what was measured"
+    yield f"{at}{beyond}: {joined(told, 'and')}."
 
 
 def _runs(scaling: Scaling, settings: Settings) -> Iterator[str]:

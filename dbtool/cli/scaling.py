@@ -57,8 +57,9 @@ _FIRST: dict[Kind, tuple[str, ...]] = {
     ),
     "law": ("definition", "law", "exponent", "low", "high", "factor", "workloads"),
     "recommended": (
-        *("release", "workload", "batch_size", "learning_rate", "learning_rate_low"),
-        *("learning_rate_high", "momentum", "momentum_low", "momentum_high"),
+        *("release", "workload", "batch_size", "steps", "steps_low", "steps_high"),
+        *("learning_rate", "learning_rate_low", "learning_rate_high"),
+        *("momentum", "momentum_low", "momentum_high"),
     ),
     "profiles": ("optimizer", "factor", "share", "share_low", "share_high", "reached_share"),
 }
@@ -81,7 +82,7 @@ def scaling(
     sustained: int | None = None,
     step_time: str | None = None,
     devices: int = 1,
-    recommend: float | None = None,
+    at: Annotated[float | None, typer.Option("--at", "--recommend")] = None,
     law: str | None = None,
     values: Annotated[Path | None, typer.Option("--with")] = None,
     rows: Kind | None = None,
@@ -119,7 +120,8 @@ def scaling(
             '50ms + 0.1ms*B', or a CSV file with the columns batch_size and seconds: tell the
             quickest run, the cheapest, and those between.
         devices (N): The most devices for these runs, each with an equal share of the examples.
-        recommend (B): Recommend a learning rate and a momentum for this batch size.
+        at (B): Tell the steps, the learning rate and the momentum of a batch size, also of one
+            between those that were measured.
         law (COLUMN): Fit critical batch sizes as a power of this column of workloads.
         values (FILE): A table with the columns workload and that of --law, in place of the
             database's or of the table of --csv.
@@ -127,7 +129,7 @@ def scaling(
             from, `regimes` with their ends, `steps` of the best of K trials, `ratios` of critical
             batch sizes to that of the workload of --against, `learning_rates`, the gradient
             `noise_scale` where it was measured, `comparison` of pairs of optimizers, performance
-            `profiles` of them, `costs` of runs, the `law`, or what is `recommended`.
+            `profiles` of them, `costs` of runs, the `law`, or what is `recommended` by --at.
         out (FILE): Draw steps to result with what was found, or of several goals the critical batch
             size against the goal: a file that ends with .png, .pdf or .svg, and the points as .csv
             beside it.
@@ -144,7 +146,6 @@ def scaling(
             "--trials": trials,
             "--against": against,
             "--sustained": sustained,
-            "--recommend": recommend,
         },
     )
     if rows is None and output_format in FOR_READERS and (columns or wide):
@@ -168,6 +169,7 @@ def scaling(
                 devices=devices,
                 law=law,
                 values=values,
+                at=at,
             )
         else:
             database = stack.enter_context(reading(db, release, fetch_up_to=fetch_up_to))
@@ -185,7 +187,7 @@ def scaling(
                 sustained=1 if sustained is None else sustained,
                 step_time=step_time,
                 devices=devices,
-                recommend=recommend,
+                at=at,
                 law=law,
                 values=values,
                 release=release,

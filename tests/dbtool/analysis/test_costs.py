@@ -140,13 +140,18 @@ def test_metaparameters_are_recommended(tmp_path: Path) -> None:
             search_space=space,
         )  # fmt: skip
     with dbtool.open(tmp_path) as db:
-        report = db.scaling("*", recommend=20)
+        report = db.scaling("*", at=20)
         [row] = report.rows("recommended").to_dicts()
         rates = report.rows("learning_rates").drop_nulls(["low", "high"])
-        assert "For batch size 20: learning rate 0.04" in " ".join(str(report).split())
-        beyond = " ".join(str(db.scaling("*", recommend=1000)).split())
-        with pytest.raises(UsageError, match="name the batch size to recommend for"):
+        told = " ".join(str(report).split())
+        assert "At batch size 20: steps 1" in told
+        assert "and momentum" in told
+        beyond = " ".join(str(db.scaling("*", at=1000)).split())
+        with pytest.raises(UsageError, match="name the batch size to tell of"):
             db.scaling("*").rows("recommended")
+    assert row["steps_low"] < 1000 * (1 + 16 / 20) < row["steps_high"]
+    # The best of 60 trials is near the best of all.
+    assert row["steps"] == pytest.approx(1800, rel=0.1)
     assert row["learning_rate"] == pytest.approx(0.01 * math.sqrt(20), rel=0.2)
     assert row["learning_rate_low"] < 0.01 * math.sqrt(20) < row["learning_rate_high"]
     assert row["momentum"] == pytest.approx(1 - 0.2 / math.sqrt(20), abs=0.01)

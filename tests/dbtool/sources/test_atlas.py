@@ -55,18 +55,21 @@ def lines_of(text: str) -> Lines:
     for line in text.splitlines():
         if ":::MLLOG" in line:
             event = json.loads(line.partition(":::MLLOG")[2])
-            lines[event["key"]].append((event["value"], event["metadata"] or {}, event.get("time_ms", 0)))
+            lines[event["key"]].append(
+                (event["value"], event["metadata"] or {}, event.get("time_ms", 0))
+            )
     return lines
 
 
 def steps_of(lines: Lines, benchmark: str) -> float:
     """The first evaluation at the target, in updates."""
     *_, is_past, examples = BENCHMARKS[benchmark]
-    batch_size = lines["global_batch_size"][0][0]
+    batch_size: int = lines["global_batch_size"][0][0]
     passed = [meta for value, meta, _ in lines["eval_accuracy"] if is_past(float(value))]
     if not passed:
         return math.inf
-    return math.floor(examples(lines, passed[0]) / batch_size + 0.5)
+    counted: float = examples(lines, passed[0])
+    return math.floor(counted / batch_size + 0.5)
 
 
 def counted() -> dict[tuple[str, int], list[float]]:
