@@ -42,6 +42,7 @@ class ReferenceSource:
         """Yield a shard a study, after all lists were read."""
         yield from shards(
             self._runs(addition),
+            addition,
             {"source": self.about.release, "evaluations": "goal alone"},
         )
 

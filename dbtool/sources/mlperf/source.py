@@ -44,7 +44,7 @@ class MlperfSource:
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
         """Yield a shard a study, after all logs were read."""
-        yield from shards(self._runs(addition), {"source": self.about.release})
+        yield from shards(self._runs(addition), addition, {"source": self.about.release})
 
     def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
         known: dict[tuple[object, ...], str] = {}
@@ -76,12 +76,14 @@ class MlperfSource:
         named = keys.get("submission_benchmark")
         found = _ROUND.search(name)
         if not self.of_rounds:
-            benchmark, settings, start = newest_benchmark(str(named)), {}, 0
+            benchmark, settings = newest_benchmark(str(named)), {}
         elif found is None:
             raise RefusedError("it lies in no folder training_results_vX.Y or hpc_results_vX.Y")
         else:
             benchmark = benchmark_of(str(named), found[1], float(found[2]))
-            settings, start = {"round": f"{found[1]}-v{found[2]}"}, found.start()
+            settings = {"round": f"{found[1]}-v{found[2]}"}
+            # The folder of an archive has the commit in its name.
+            name = f"{found[0]}/{name[found.end() :].partition('/')[2]}"
         if benchmark is None:
             raise RefusedError(f"steps of the benchmark {named!r} cannot be counted")
         run = logged_run(events, benchmark)
@@ -95,7 +97,7 @@ class MlperfSource:
         return PublishedRun(
             benchmark.described(is_open=run.metaparameters.get("division") == "open"),
             run.batch_size,
-            f"{name[start:]}{f'#{number + 1}' if number else ''}",
+            f"{name}{f'#{number + 1}' if number else ''}",
             run.status,
             {**settings, **run.metaparameters},
             [each.step for each in run.evaluations],

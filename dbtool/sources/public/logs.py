@@ -47,7 +47,7 @@ class NanogptSource:
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
         """Yield a shard an optimizer, after all logs were read."""
-        yield from shards(self._runs(addition), {"source": self.about.release})
+        yield from shards(self._runs(addition), addition, {"source": self.about.release})
 
     def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
         for name, found, contents in members(self.paths, _RESULT, addition.on_progress):
@@ -114,7 +114,7 @@ class Wav2vecSource:
                 batch_size = round(float(length) * _AUDIO_SAMPLES[unit])
                 values[batch_size][int(line["step"])][_METRICS[found[1]]] = float(line["value"])
         yield from shards(
-            map(_wav2vec_run, values, values.values()), {"source": self.about.release}
+            map(_wav2vec_run, values, values.values()), addition, {"source": self.about.release}
         )
 
 

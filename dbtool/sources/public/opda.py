@@ -75,7 +75,7 @@ class OpdaSource:
                 except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
                     addition.report.leave_unused(str(error), f"{name}, line {number}")
             space = _IMAGES if runs and runs[0].workload.dataset == "imagenet" else _TEXTS
-            yield from shards(runs, {"source": self.about.release}, space)
+            yield from shards(runs, addition, {"source": self.about.release}, space)
 
 
 def _run(model: str, line: dict[str, Any]) -> PublishedRun:

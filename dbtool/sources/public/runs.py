@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dbtool.core.footer import Scalar, Status, Workload
-    from dbtool.sources.base import NewShard
+    from dbtool.sources.base import Addition, NewShard
 
 
 class PublishedRun(NamedTuple):
@@ -48,13 +49,17 @@ class PublishedRun(NamedTuple):
 
 def shards(
     runs: Iterable[PublishedRun],
+    addition: Addition,
     producer: Mapping[str, Any],
     search_space: Mapping[str, dict[str, Any]] | None = None,
 ) -> Iterator[NewShard]:
-    """Yield a shard a study, whose trials are numbered in the order of their names.
+    """Yield a shard a study.
+
+    Runs that the release already has keep their numbers; others follow in the order of their names.
 
     Args:
         runs: runs of any studies, in any order.
+        addition: tells what the release has.
         producer: where they come from.
         search_space: the space that metaparameters were drawn from; None where none was searched,
             so that the runs of a study are replicates of one setting.
@@ -63,12 +68,20 @@ def shards(
     for run in runs:
         studies[run.workload.workload, run.batch_size].append(run)
     for key in sorted(studies):
-        members = sorted(studies[key], key=lambda run: run.name)
-        trials = tuple(_trial(number, run) for number, run in enumerate(members))
+        held = addition.held.trials_of(*key)
+        numbers = {row["name"]: number for number, row in held.items()}
+        following = itertools.count(max(held, default=-1) + 1)
+        named = sorted(studies[key], key=lambda run: run.name)
+        members = [(numbers.get(run.name, -1), run) for run in named]
+        members = [(next(following) if at < 0 else at, run) for at, run in members]
+        members.sort(key=lambda pair: pair[0])
+        trials = tuple(_trial(number, run) for number, run in members)
+        least = min((trial.steps for trial in trials if trial.status == "COMPLETE"), default=0)
+        known = addition.held.studies.get(key)
         study = Study(
-            workload=members[0].workload,
+            workload=named[0].workload,
             batch_size=key[1],
-            train_steps=min((t.steps for t in trials if t.status == "COMPLETE"), default=0),
+            train_steps=known.train_steps if known else least,
             search_space=dict(search_space or {}),
             search=None if search_space else ONE_SETTING,
         )
@@ -84,17 +97,19 @@ def _trial(number: int, run: PublishedRun) -> Trial:
         seed=run.seed,
         name=run.name,
     )
-    digest = hashlib.sha256(msgspec.json.encode(trial))
+    digest = hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(trial, trial_id=0)))
     digest.update(np.asarray(run.steps, np.int64).tobytes())
     for metric in sorted(run.values):
         digest.update(metric.encode() + np.asarray(run.values[metric], np.float64).tobytes())
     return msgspec.structs.replace(trial, source=digest.hexdigest(), measurements=len(run.steps))
 
 
-def _rows(runs: Sequence[PublishedRun]) -> pa.Table:
+def _rows(members: Sequence[tuple[int, PublishedRun]]) -> pa.Table:
+    runs = [run for _, run in members]
     counts = [len(run.steps) for run in runs]
+    numbers = np.array([number for number, _ in members], np.int32)
     columns = {
-        "trial_id": pa.array(np.repeat(np.arange(len(runs), dtype=np.int32), counts)),
+        "trial_id": pa.array(np.repeat(numbers, counts)),
         "step": pa.array(np.concatenate([np.asarray(run.steps, np.int64) for run in runs])),
     }
     for metric in sorted({name for run in runs for name in run.values}):

@@ -270,6 +270,24 @@ def test_archives_are_read_without_unpacking_them(tmp_path: Path) -> None:
     assert (report.trials, report.unused) == (1, {})
 
 
+def test_parts_of_a_source_come_one_after_the_other(
+    tmp_path: Path, read: Callable[[], tuple[Report, list[Any]]]
+) -> None:
+    first, second = (
+        log("resnet", 4_096, [(value, {"epoch_num": 8})] * 2, train_samples=1_281_167)
+        for value in (0.8, 0.9)
+    )
+    write(tmp_path / "logs", "training_results_v3.0-0123abc", first)
+    assert read()[0].trials == 1
+    (tmp_path / "logs" / "training_results_v3.0-0123abc").rename(
+        tmp_path / "logs" / "training_results_v3.0"
+    )
+    write(tmp_path / "logs", "training_results_v1.0", second)
+    report, rows = read()
+    assert (report.trials, report.already_there) == (1, 1)
+    assert [(row[2], row[5]["val_accuracy"]) for row in rows] == [(0, 0.8), (1, 0.9)]
+
+
 def test_reference_points_are_runs_to_the_target_each_once(tmp_path: Path) -> None:
     point = {
         "Benchmark": "resnet",
