@@ -11,8 +11,6 @@ from dbtool.core.errors import DbtoolError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DISTRIBUTION = "steps-to-result"
-"""The name of this package in package indexes, for messages on how to install extras."""
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CHECKOUT = _PACKAGE.parent
 
@@ -21,6 +19,14 @@ def _folder(name: str) -> Path:
     """Return the folder of a name: beside the code in a wheel, at the top level in a checkout."""
     shipped = _PACKAGE / name
     return shipped if shipped.is_dir() else _CHECKOUT / name
+
+
+def how_to_install(extra: str) -> str:
+    """Return the commands that install an extra from what a user has; no index has dbtool."""
+    return (
+        f"`pip install '.[{extra}]'` in a checkout of dbtool, or of its wheel "
+        f"`pip install 'FILE.whl[{extra}]'`"
+    )
 
 
 @contextlib.contextmanager
@@ -40,8 +46,7 @@ def libraries_of(extra: str, needing: str) -> Iterator[None]:
         if (error.name or "").partition(".")[0] in {"dbtool", "producers"}:
             raise
         raise DbtoolError(
-            f"{needing} {error.name}, which is not installed: install it with "
-            f"`pip install '{DISTRIBUTION}[{extra}]'`"
+            f"{needing} {error.name}, which is not installed: {how_to_install(extra)}"
         ) from error
 
 

@@ -156,8 +156,8 @@ def skypilot(job: Job) -> str:
     out = f"/runs/slice-{number}-of-{job.slices}"
     return f"""\
 # Trains a sweep in {job.counted}. Fill in each ?: a bucket that keeps what is trained, as in
-# s3://my-bucket, and what has pip install dbtool. Then, in the folder that holds the files named
-# below: sky jobs launch --num-jobs {job.slices} THIS-FILE
+# s3://my-bucket, and what pip installs dbtool from, as in ./FILE.whl[train]. Then, in the folder
+# that holds the files named below: sky jobs launch --num-jobs {job.slices} THIS-FILE
 # A bucket has no locks, so that each slice writes a release folder of its own. Once they are
 # copied from the bucket, `dbtool ingest FOLDER-OF-THEM --db DIR` makes one of them.
 name: {job.name}

@@ -22,7 +22,7 @@ import msgspec
 
 import dbtool
 from dbtool.core.errors import DbtoolError
-from dbtool.core.resources import DISTRIBUTION
+from dbtool.core.resources import libraries_of
 from dbtool.core.shards import write_shard
 from producers.devices import configure_devices
 from producers.sweep.run import next_blocks, sweep_writer
@@ -168,12 +168,8 @@ class _Cluster:
 @contextlib.contextmanager
 def _cluster() -> Iterator[Any]:
     """Ray, connected to a cluster until the end; what is still trained there then is given up."""
-    try:
+    with libraries_of("cluster", "--on ray needs"):
         import ray
-    except ImportError as error:
-        raise DbtoolError(
-            f"Ray is not installed; install it with `pip install '{DISTRIBUTION}[cluster]'`"
-        ) from error
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     address = os.environ.get("RAY_ADDRESS")
     # Ray replaces it with one of its own, which ends the process without a word.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from dbtool.core.errors import DbtoolError
+from dbtool.core.resources import libraries_of
 from dbtool.sources.logs.log import METRIC, LoggedRun, content, long_rows
 from dbtool.sources.logs.trainers import has_hparams, hparams, in_updates
 from dbtool.sources.tables.words import SPLITS
@@ -74,12 +74,8 @@ def _place(folder: Path, metrics: set[str]) -> tuple[Path, str]:
 
 def _events(path: Path) -> Iterator[Any]:
     """Yield the events of a file, up to one that a killed process left in part."""
-    try:
+    with libraries_of("logs", "reading event files needs"):
         from tensorboardX.proto.event_pb2 import Event
-    except ImportError as error:
-        raise DbtoolError(
-            "event files are read with tensorboardX: `pip install 'steps-to-result[logs]'`"
-        ) from error
     from google.protobuf.message import DecodeError
 
     data, at = memoryview(content(path)), 0

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.resources import DISTRIBUTION
+from dbtool.core.resources import how_to_install
 from producers.configuration import SweepOptions
 from producers.sweep.ray_sweep import refuse_small_nodes, train_block_of, versions
 from producers.workloads.definition import Origin
@@ -317,7 +317,7 @@ def test_missing_ray_names_the_extra(tmp_path: Path) -> None:
     )
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
-        f"dbtool: Ray is not installed; install it with `pip install '{DISTRIBUTION}[cluster]'`\n"
+        f"dbtool: --on ray needs ray, which is not installed: {how_to_install('cluster')}\n"
     )
 
 
