@@ -51,6 +51,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "publish": "Make a release a folder for any static host or object store.",
         "export": "Write measurements into a file of another format.",
         "cite": "Print BibTeX entries for the releases.",
+        "doctor": "Say what is installed, where data are, and what is missing.",
     },
 }
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
@@ -63,6 +64,7 @@ _MODULES = {
     "producers.cli.command": ("produce",),
     "dbtool.cli.releases": ("verify", "index", "diff", "forget"),
     "dbtool.cli.publication": ("publish", "export", "cite"),
+    "dbtool.cli.doctor": ("doctor",),
 }
 # Of functions that have another name than their command.
 _FUNCTIONS = {"import": "import_", "produce": "command"}
