@@ -28,7 +28,7 @@ def main(folder: Path) -> None:
     """
     for name in FOLDERS:
         shutil.copytree(CHECKOUT / name, folder / name, ignore=LEFT_OUT)
-    for file in CHECKOUT.glob("[A-Z]*"):
+    for file in filter(Path.is_file, CHECKOUT.glob("[A-Z]*")):
         shutil.copy(file, folder)
     for page in folder.rglob("*.md"):
         page.write_text(_as_myst(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -21,7 +21,7 @@ from tests.support.made_up import curve, write_shard
 CHECKOUT = Path(__file__).resolve().parent.parent
 MOST_WHEEL_BYTES = 6_000_000
 # What builds read of a checkout.
-SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "dbtool", "producers")
+SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSES", "dbtool", "producers")
 CARRIED = {
     "schema": "dbtool/schema",
     "queries": "dbtool/queries",
