@@ -1,4 +1,4 @@
-"""Takes the pictures of the explorer that README.md and docs/explorer.md show.
+"""Takes the pictures of the explorer that docs/explorer.md shows.
 
 Run `python docs/screenshots.py docs/pictures --db DATABASE` after `make explorer`; it needs
 Chromium and Playwright. Letters differ from one machine to the next, so `make docs` leaves these
