@@ -37,8 +37,9 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "their trials.",
     },
     "Add": {
-        "fetch": "Download the published archive and check it.",
-        "import": "Import an archive in the published format into a release of yours.",
+        "fetch": "Download the published archive or another public source, and check it.",
+        "import": "Import an archive in the published format, or another public source, into a "
+        "release of yours.",
         "produce": "Train workloads and write their measurements into a release folder.",
         "ingest": "Add release folders, or runs of other tools, to your releases.",
         "forget": "Remove a release from your own releases.",
