@@ -14,11 +14,15 @@ import typer
 
 import dbtool
 from dbtool.core.errors import DbtoolError, few_of
+from dbtool.core.manifest import releases_in
+from dbtool.core.resources import how_to_install
+from dbtool.core.walk import entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 Row = tuple[str, str, str | None]
+_DISTRIBUTION = "steps-to-result"
 # Of the extras, those whose libraries tell that they are installed; "" is what all commands need.
 _EXTRAS = ("", "train", "cluster", "iceberg", "logs", "pandas", "spark")
 _REQUIREMENT = re.compile(r"""([\w.-]+)[^;]*(?:;.*extra == ["']([\w-]+)["'])?""")
@@ -32,16 +36,15 @@ def doctor() -> None:
     Example: dbtool doctor
     """
     for part, state, remedy in itertools.chain(_installed(), _data()):
-        typer.echo(f"{part:15}{state}")
-        if remedy:
-            typer.echo(f"{'':15}-> {remedy}")
+        typer.echo(f"{part:15}{state}" + (f"\n{'':15}-> {remedy}" if remedy else ""))
 
 
 def _installed() -> Iterator[Row]:
-    from dbtool.core.resources import how_to_install
-
     yield "dbtool", f"{dbtool.__version__} in {Path(dbtool.__file__).parent}", None
     yield "python", f"{platform.python_version()}, {sys.executable}", None
+    if _version(_DISTRIBUTION) is None:
+        yield "libraries", "unknown, as pip did not install dbtool", "`pip install .` in a checkout"
+        return
     for extra in _EXTRAS:
         versions = {name: _version(name) for name in _libraries(extra)}
         missing = [name for name, version in versions.items() if version is None]
@@ -53,7 +56,7 @@ def _installed() -> Iterator[Row]:
 
 def _libraries(extra: str) -> list[str]:
     """List the distributions that an extra requires, as the installed package names them."""
-    lines = map(_REQUIREMENT.match, importlib.metadata.requires("steps-to-result") or [])
+    lines = map(_REQUIREMENT.match, importlib.metadata.requires(_DISTRIBUTION) or [])
     return [line[1] for line in lines if line and (line[2] or "") == extra]
 
 
@@ -65,8 +68,6 @@ def _version(name: str) -> str | None:
 
 
 def _data() -> Iterator[Row]:
-    from dbtool.core.manifest import releases_in
-    from dbtool.core.walk import entries
     from dbtool.explorer.page import require_built
     from dbtool.store.locations import named_location, user_folder
     from producers.datasets.folders import default_cache, given_folder
