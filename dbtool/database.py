@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    import duckdb
     import polars as pl
 
     from dbtool.analysis.kinds import Form
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from dbtool.figures.plot import Plot
     from dbtool.release.selection import ExportedStudy
     from dbtool.report import ScalingReport
+
+
+def _register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:
+    from dbtool.analysis.sql_functions import register_scaling
+
+    register_scaling(cursor)
 
 
 class Database(Releases):
@@ -38,6 +45,7 @@ class Database(Releases):
     """
 
     source: str | None
+    functions: ClassVar = {"scaling_of_trials": _register_scaling}
 
     def _repr_html_(self) -> str:
         """Return the contents and the next commands to type, as notebooks show them."""

@@ -175,6 +175,33 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
         given: a search for each batch size, ascending, at least one.
         settings: levels and definitions.
     """
+    enough, _ = equal_trials(given, settings.trials)
+    rates = _best_rates(enough, "learning_rate")
+    has_momentum = any(np.isfinite(search.momentum).any() for search in enough)
+    effective = _best_rates(enough, "effective_learning_rate") if has_momentum else []
+    rate_law, damping_law = (
+        fit_laws(each, level=settings.level)
+        for each in (rates, _best_rates(enough, "damping") if has_momentum else [])
+    )
+    size = settings.at
+    damping = damping_law.between(size) if size and damping_law else None
+    return replace(
+        scaling_without_rates(given, settings),
+        rates=rates,
+        rate_law=rate_law,
+        effective_law=fit_laws(effective, level=settings.level),
+        learning_rate=rate_law.between(size) if size and rate_law else None,
+        momentum=damping and damping.taken_from_1(),
+    )
+
+
+def scaling_without_rates(given: Sequence[Search], settings: Settings) -> Scaling:
+    """Return the scaling of a workload from the steps of its studies, without learning rates.
+
+    Args:
+        given: a search for each batch size, ascending, at least one.
+        settings: levels and definitions.
+    """
     enough, k = equal_trials(given, settings.trials)
     windowed = [search.batch_size for search in enough if search.windowed]
     wide = [search.batch_size for search in enough if windowed and not search.windowed]
@@ -186,15 +213,6 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
         if math.isfinite(each.lower)
     ]
     counts = [setting.trials for search in enough for setting in search.settings]
-    rates = _best_rates(enough, "learning_rate")
-    has_momentum = any(np.isfinite(search.momentum).any() for search in enough)
-    effective = _best_rates(enough, "effective_learning_rate") if has_momentum else []
-    rate_law, damping_law = (
-        fit_laws(each, level=settings.level)
-        for each in (rates, _best_rates(enough, "damping") if has_momentum else [])
-    )
-    size = settings.at
-    damping = damping_law.between(size) if size and damping_law else None
     return replace(
         scaling_of_steps(known, settings),
         trials=k,
@@ -208,11 +226,6 @@ def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:
         ],
         windowed=windowed,
         wide=wide,
-        rates=rates,
-        rate_law=rate_law,
-        effective_law=fit_laws(effective, level=settings.level),
-        learning_rate=rate_law.between(size) if size and rate_law else None,
-        momentum=damping and damping.taken_from_1(),
     )
 
 

@@ -125,7 +125,8 @@ def plot(
         formats = chosen_formats("kind of data", data, DATA_FORMATS)
     with reading(db, fetch_up_to=fetch_up_to) as database:
         request = _checked_request(database, named)
-        _tell_other_releases(database, request)
+        if any(spec.kind != "forest" for spec in specs):
+            _tell_other_releases(database, request)
         with contextlib.closing(
             write_figures(database, specs, request, out or _DEFAULT_FOLDER, formats, width)
         ) as written:

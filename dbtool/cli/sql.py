@@ -88,7 +88,7 @@ def sql(
         return
     with (
         reading(db, fetch_up_to=fetch_up_to) as database,
-        database.cursor(tables=tables) as cursor,
+        database.cursor(query, tables=tables) as cursor,
     ):
         statement = one_query(cursor, query)
         check_values(statement.named_parameters, values, "give it with `--param {name}=VALUE`")

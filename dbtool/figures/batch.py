@@ -111,7 +111,7 @@ def write_figure(
     lines = []
     for release, missing in points.missing.items():
         ways = f"; to fill: {missing.ways}" if missing.ways else ""
-        what = f"no data in release {release}{past(points.goal)}"
+        what = f"{missing.what} in release {release}{past(points.goal)}"
         lines.append(f"{spec.name}: {what}: {'; '.join(missing.names)}{ways}")
     contents = {name: _data(points, name) for name in formats if name in DATA_FORMATS}
     if len(contents) < len(formats):

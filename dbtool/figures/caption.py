@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool import __version__
+from dbtool.core.errors import counted
 from dbtool.figures.kinds import RENDERERS, goal_of, panels_of
-from dbtool.figures.names import readable
+from dbtool.figures.names import readable, sentence
 from dbtool.figures.points import names_in_short, past
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from dbtool.figures.panels import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
+
+# The legend names more releases than this, and the terminal what they lack.
+MOST_RELEASES = 3
 
 
 def caption_of(points: Points, spec: FigureSpec) -> list[str]:
@@ -51,7 +55,7 @@ def facts_and_gaps(points: Points, panels: Sequence[Panel], *, commands: bool) -
     """
     rows = points.rows
     facts = [
-        f"Release: {', '.join(points.releases)}" if points.releases else "",
+        _releases(points),
         _workload(rows),
         _trials(rows),
         _goals(rows),
@@ -65,9 +69,14 @@ def facts_and_gaps(points: Points, panels: Sequence[Panel], *, commands: bool) -
     origin = "\N{NO-BREAK SPACE}· ".join(fact for fact in facts if fact)
     choice = points.first("choice") or ""
     paragraphs = [_points(panels), origin, choice, *dict.fromkeys(notes)]
+    if len(points.missing) > MOST_RELEASES:
+        names = sum(len(missing.names) for missing in points.missing.values())
+        what = next(iter(points.missing.values())).what
+        where = f"{what} of {counted(names, 'curve')} of {counted(len(points.missing), 'release')}."
+        return [*filter(None, paragraphs), sentence(where)]
     for release, missing in points.missing.items():
         ways = f" To fill: {missing.ways}." if commands and missing.ways else ""
-        what = f"No data in release {release}{past(points.goal)}"
+        what = sentence(f"{missing.what} in release {release}{past(points.goal)}")
         paragraphs.append(f"{what}: {names_in_short(missing.names)}.{ways}")
     return [part for part in paragraphs if part]
 
@@ -91,6 +100,13 @@ def _points(panels: Sequence[Panel]) -> str:
 def _range(numbers: pl.Series) -> str:
     low, high = (int(str(number)) for number in (numbers.min(), numbers.max()))
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _releases(points: Points) -> str:
+    """Return the releases; of so many that the legend alone names them, their number."""
+    if len(points.releases) > MOST_RELEASES:
+        return counted(len(points.releases), "release")
+    return f"Release: {', '.join(points.releases)}" if points.releases else ""
 
 
 def _workload(rows: pl.DataFrame) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from matplotlib import rc_context
@@ -91,8 +92,11 @@ def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure
     ]
     with rc_context(RC):
         figure = Figure(dpi=DOTS_PER_INCH)
+        ratios = [height / max(page.heights) for height in page.heights]
+        grid = figure.add_gridspec(page.rows, page.columns, height_ratios=ratios)
         for index, head in enumerate(heads):
-            _draw_panel(figure, page, index, head)
+            axes = figure.add_subplot(grid[divmod(index, page.columns)])
+            _draw_panel(figure, axes, page, index, head)
         if len(panels) <= MOST_ALIGNED:
             figure.align_ylabels()
         key = Legend(key_of(figure, panels), room)
@@ -153,12 +157,20 @@ class _Page:
         return any(a.labels[1] != b.labels[1] for a, b in zip(self.panels, firsts, strict=True))
 
     @cached_property
-    def size(self) -> Size:
-        """The size of the axes of a panel."""
+    def axes_width(self) -> float:
+        """The width of the axes of a panel."""
         gaps = (GAP + Y_LABEL * self.differ_beside) * (self.columns - 1)
-        width = (self.width - LEFT - EDGE - gaps) / self.columns
-        aspect = max(each.renderer.aspect(each, self.columns) for each in self.panels)
-        return Size(width, aspect * width)
+        return (self.width - LEFT - EDGE - gaps) / self.columns
+
+    @cached_property
+    def heights(self) -> list[float]:
+        """The height of the axes of each row; of panels side by side all are equally high."""
+        own = [each.renderer.height(each, self.columns, self.axes_width) for each in self.panels]
+        return own if self.columns == 1 else [max(own)] * self.rows
+
+    def size(self, index: int) -> Size:
+        """Return the size of the axes of a panel."""
+        return Size(self.axes_width, self.heights[index // self.columns])
 
     def has_y_label(self, index: int) -> bool:
         """Whether the vertical axis of a panel has a label."""
@@ -177,14 +189,14 @@ def _page_of(panels: Sequence[Panel], most: int, width: float | None) -> _Page:
         columns = 4
     if most == 3 and len(panels) == 4:
         columns = 2
-    while columns > 1 and _Page(panels, columns, width).size.width < NARROWEST_PANEL:
+    while columns > 1 and _Page(panels, columns, width).axes_width < NARROWEST_PANEL:
         columns -= 1
     return _Page(panels, columns, width)
 
 
 def _heads(page: _Page, title: str, names: Sequence[Sequence[Mark]]) -> list[Stack]:
     """Return the heading of each panel, without what the figure's heading says."""
-    width = page.size.width
+    width = page.axes_width
     heads: list[Stack] = []
     for panel, marks in zip(page.panels, names, strict=True):
         own = "" if panel.title == title else panel.title
@@ -205,18 +217,17 @@ def _panels_height(page: _Page, heads: Sequence[Stack]) -> float:
     below = [X_LABEL * page.has_x_label(index) for index in range(len(heads))]
     starts = range(0, len(heads), page.columns)
     words = sum(max(part[n : n + page.columns]) for part in (above, below) for n in starts)
-    return page.rows * (page.size.height + 2.4 * EDGE + TICKS) + words
+    return page.rows * (fmean(page.heights) + 2.4 * EDGE + TICKS) + words
 
 
-def _draw_panel(figure: Figure, page: _Page, index: int, head: Stack) -> None:
-    panel = page.panels[index]
-    axes: Axes = figure.add_subplot(page.rows, page.columns, index + 1)
-    panel.renderer.draw(axes, panel, page.size)
+def _draw_panel(figure: Figure, axes: Axes, page: _Page, index: int, head: Stack) -> None:
+    panel, size = page.panels[index], page.size(index)
+    panel.renderer.draw(axes, panel, size)
     x_label, y_label = panel.labels
     if page.has_x_label(index):
         axes.set_xlabel(x_label, fontsize=LABEL, labelpad=2.5)
     if page.has_y_label(index):
-        lines = balanced_lines(y_label, page.size.height + Y_LABEL_OVERHANG, LABEL)
+        lines = balanced_lines(y_label, size.height + Y_LABEL_OVERHANG, LABEL)
         axes.set_ylabel("\n".join(lines), fontsize=LABEL, labelpad=2.5)
     draw_stack(figure, axes, head, 0.0, 0.0)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dbtool.figures.forest import ForestRenderer, UnitsRenderer
 from dbtool.figures.lines import LineRenderer
 from dbtool.figures.names import goal_words, readable, sentence
 from dbtool.figures.panels import Curve, Panel
@@ -82,6 +83,8 @@ RENDERERS: Mapping[Kind, Renderer] = {
     "scatter": ScatterRenderer(),
     "grid": GridRenderer(),
     "curves": CurveRenderer(),
+    "forest": ForestRenderer(),
+    "units": UnitsRenderer(),
 }
 
 
@@ -159,6 +162,8 @@ def goal_of(row: Mapping[str, Any]) -> str:
 
 
 def _goals(curves: Sequence[Curve]) -> str:
+    if any(curve.rows["goal"].n_unique() > 1 for curve in curves):
+        return "each workload's own goal"
     goals = {curve.label: goal_of(curve.rows.row(0, named=True)) for curve in curves}
     texts = set(goals.values())
     if len(texts) == 1:

@@ -182,7 +182,13 @@ def names_of(panel: Panel) -> list[Mark]:
     if in_title or not renderer.names_curves(panel):
         return []
     return [
-        Mark(label, {"color": curve.colour, **renderer.sample(curve.name, 0)})
+        Mark(
+            label,
+            {
+                "color": curve.colour,
+                **renderer.sample(curve.name, curve.release_index * panel.is_by_release),
+            },
+        )
         for label, curve in series.items()
     ]
 
@@ -202,8 +208,8 @@ def shared_names(named: Sequence[Sequence[Mark]]) -> Sequence[Mark]:
 
 
 def releases_of(panels: Sequence[Panel]) -> list[Mark]:
-    """Return a legend entry for each release, where there are several."""
-    if panels[0].releases < 2:
+    """Return a legend entry for each release, where there are several that are not the series."""
+    if panels[0].releases < 2 or panels[0].is_by_release:
         return []
     return [
         Mark(f"release {name}", {"color": QUIET, **panels[0].renderer.sample("", index)})

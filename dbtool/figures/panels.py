@@ -86,6 +86,11 @@ class Panel:
     releases: int
     findings: Findings | None = None
 
+    @property
+    def is_by_release(self) -> bool:
+        """Whether its series are the releases."""
+        return all(curve.name == curve.release for curve in self.curves)
+
     def series(self) -> dict[str, Curve]:
         """Return one curve of each series, by label."""
         found: dict[str, Curve] = {}
@@ -147,9 +152,9 @@ class Renderer(ABC):
         """Return what the subtitle says besides the goal; "" for nothing."""
         return ""
 
-    def aspect(self, panel: Panel, columns: int) -> float:  # noqa: ARG002 (for kinds that look at it)
-        """Return the ratio of height to width of the axes, for a number of columns."""
-        return self.aspects[min(columns, 3) - 1]
+    def height(self, panel: Panel, columns: int, width: float) -> float:  # noqa: ARG002 (for kinds that look at it)
+        """Return the height of axes of a width in inches, for a number of columns."""
+        return self.aspects[min(columns, 3) - 1] * width
 
     def strip(self, panel: Panel) -> float:  # noqa: ARG002 (for kinds that have one)
         """Return the height of what is drawn above the axes, in inches."""

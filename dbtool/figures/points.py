@@ -270,10 +270,12 @@ class Missing:
     Attributes:
         names: of panels and curves.
         ways: the commands that would fill them, as the end of a sentence; "" if none do.
+        what: what it lacks of them.
     """
 
     names: Sequence[str]
     ways: str
+    what: str = "no data"
 
 
 def _missing(
@@ -288,8 +290,8 @@ def _missing(
             request.trainable,
             in_published=spec.in_published,
         )
-        held = rows.filter(pl.col("release") == release)
-        found[str(release)] = Missing(_names_of(held, missing), ways)
+        names = _names_of(rows.filter(pl.col("release") == release), missing)
+        found[str(release)] = Missing(names, "", spec.lacks) if spec.lacks else Missing(names, ways)
     return found
 
 

@@ -26,6 +26,8 @@ Kind: TypeAlias = Literal[
     "scatter",
     "grid",
     "curves",
+    "forest",
+    "units",
 ]
 Scale: TypeAlias = Literal["log2", "log10", "linear"]
 
@@ -59,6 +61,8 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         workloads: those that a query of any workloads is given for this figure.
         takes_only: which of the workloads with a goal the query draws, as in "workloads that
             search a momentum"; "": all.
+        lacks: what a release lacks of curves that are left out although it has their trials; "":
+            it has no data of them.
         in_published: whether the published release has what the figure is about.
     """
 
@@ -80,6 +84,7 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     takes_workloads: bool = False
     workloads: tuple[str, ...] = ()
     takes_only: str = ""
+    lacks: str = ""
     in_published: bool = True
 
     @property

@@ -132,6 +132,7 @@ KEY: Mapping[str, Mark] = {
     "interval": _line(
         "interval of a batch size", color="#cdd3da", linewidth=4.5, solid_capstyle="butt"
     ),
+    "hyperbola": _line("1 + 1 / x", color=INK, linewidth=0.9),
     "linear": _line("linear scaling", linestyle=DASHED),
     "square_root": _line("square-root scaling", linestyle=DOTTED),
     "unreached": _dot("no trial reached the goal", CROSSES[0], 4.2, markeredgewidth=1.2),

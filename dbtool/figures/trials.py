@@ -100,9 +100,10 @@ class ScatterRenderer(_OutcomeRenderer):
     page = 4.8
     aspects = (0.76, 0.8, 0.95)
 
-    def aspect(self, panel: Panel, columns: int) -> float:
-        """Return the usual ratio, or a low one where no momentum was searched."""
-        return super().aspect(panel, columns) if _has_momentum(panel) else FLAT_ASPECT
+    def height(self, panel: Panel, columns: int, width: float) -> float:
+        """Return the usual height, or a low one where no momentum was searched."""
+        usual = super().height(panel, columns, width)
+        return usual if _has_momentum(panel) else FLAT_ASPECT * width
 
     def remark(self, panel: Panel) -> str:
         """Return the budget, where there is one."""

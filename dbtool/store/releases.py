@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Self
+import threading
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import duckdb
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from dbtool.store.opening import Opened
 
+_REGISTERING = threading.Lock()
 CLOSED = "the database was closed: open it again with dbtool.open()"
 
 
@@ -44,7 +46,10 @@ class Releases:
 
     Attributes:
         opened: the open releases.
+        functions: by the name of each SQL function in Python what registers it on a cursor.
     """
+
+    functions: ClassVar[Mapping[str, Callable[[duckdb.DuckDBPyConnection], None]]] = {}
 
     def __init__(
         self,
@@ -91,6 +96,7 @@ class Releases:
     @contextlib.contextmanager
     def cursor(
         self,
+        text: str = "",
         *,
         measurements: bool = True,
         tables: Mapping[str, object] | None = None,
@@ -102,6 +108,7 @@ class Releases:
         or Ctrl-C in the block ends its query.
 
         Args:
+            text: the query, which may name `functions`.
             measurements: whether its queries read measurements, whose files are then checked.
             tables: further tables for its queries; see `sql`.
             writes: whether its statements may change what is computed of the releases.
@@ -111,10 +118,12 @@ class Releases:
             DbtoolError: a query failed, a shard is damaged, or the database was closed.
             KeyboardInterrupt: the user pressed Ctrl-C while a query ran.
         """
+        named = [name for name in self.functions if name in text]
         if measurements:
             self.opened.begin_query(self._on_progress)
         try:
-            with interruptible():
+            # Functions are those of one transaction; in two at once they would be a conflict.
+            with interruptible(), _REGISTERING if named else contextlib.nullcontext():
                 cursor = self.opened.cursor()
                 try:
                     if tables:
@@ -124,6 +133,8 @@ class Releases:
                         add_tables(cursor, tables)
                     # EXPLAIN ANALYZE runs its statement, which may do more than read.
                     cursor.execute("BEGIN" if writes else "BEGIN TRANSACTION READ ONLY")
+                    for name in named:
+                        self.functions[name](cursor)
                     yield cursor
                     if writes:
                         cursor.execute("COMMIT")
@@ -134,6 +145,8 @@ class Releases:
                     # A query with unread rows still runs in other threads, and deleting the cursor
                     # would wait for it.
                     end_queries(cursor)
+                    if named:
+                        _forget(cursor, named)
         except duckdb.ConnectionException as error:
             raise DbtoolError(CLOSED) from error
         except duckdb.Error as error:
@@ -167,14 +180,14 @@ class Releases:
             [(55000,)]
         """
         text = query_text(text)
-        with self.cursor(tables=tables) as cursor:
+        with self.cursor(text, tables=tables) as cursor:
             statement = one_query(cursor, text)
             check_values(statement.named_parameters, values)
             return Result(table_of(cursor, statement, values))
 
     def result(self, question: Question) -> Result:
         """Return the rows of a question."""
-        with self.cursor(measurements=question.measurements) as cursor:
+        with self.cursor(str(question.sql), measurements=question.measurements) as cursor:
             return Result(table_of(cursor, question.sql, question.values))
 
     def _frame(self, name: str, *, measurements: bool = False, **values: object) -> pl.DataFrame:
@@ -396,3 +409,12 @@ class Releases:
         return self._frame(
             "best", measurements=True, **chosen, **budget, metric=metric, trials=trials
         )
+
+
+def _forget(cursor: duckdb.DuckDBPyConnection, functions: Iterable[str]) -> None:
+    """End the transaction of a cursor and its functions, which Python would report as leaked."""
+    for name in functions:
+        with contextlib.suppress(duckdb.Error):
+            cursor.remove_function(name)
+    with contextlib.suppress(duckdb.Error):
+        cursor.execute("ROLLBACK")

@@ -243,6 +243,8 @@ def folder(made: tuple[Releases, Path]) -> Path:
 def plain(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with contextlib.chdir(folder), duckdb.connect() as connection:
         connection.execute(script(About(release="published")))
+        for register in Database.functions.values():
+            register(connection)
         yield connection
 
 

@@ -6,7 +6,7 @@ import type { Figure, FigureAxis, Panel } from "../figures";
 import { shortNumber } from "../numbers";
 import { type Drawing, TIP, chartOf, colourOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
 
-const DOTS = new Set(["scatter", "grid"]);
+const DOTS = new Set(["scatter", "grid", "forest", "units"]);
 
 /** The series of a figure, in the order of their colours. */
 export const seriesOf = (figure: Figure) => [...new Set(figure.rows.map(nameOf))];

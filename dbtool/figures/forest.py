@@ -1,0 +1,182 @@
+"""Renderers of critical batch sizes: a line a workload, and all curves in units of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.ticker import StrMethodFormatter
+
+from dbtool.core.errors import counted
+from dbtool.figures.legend import lines_of, width_of
+from dbtool.figures.names import readable
+from dbtool.figures.panels import Renderer
+from dbtool.figures.scales import Size, Span, set_scales, span_of
+from dbtool.figures.style import FAINT, INK, KEY, MARKERS, TINY, dots
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+    from matplotlib.axes import Axes
+
+    from dbtool.figures.panels import Curve, Panel
+
+
+# Names take at most this share of the axes, and more lines where they need more room.
+_MOST_FOR_NAMES = 0.55
+# Inches of a line of names, and between names and the axis of batch sizes.
+_LINE, _GAP = 0.108, 0.1
+# Fewer lines than this are further apart.
+_FEWEST_LINES = 8
+# An arrow leads on from a bound by this factor.
+_ARROW = 2.0
+# Numbers such as 16,384 need more room than powers.
+_ROOM_FOR_NUMBERS = 0.85
+_MARKER_SIZE, _SMALL_MARKER_SIZE = 3.6, 2.6
+
+
+class _ReleaseRenderer(Renderer):
+    """Draws points that are told apart by their releases."""
+
+    page = 7.0
+    aspects = (0.66, 0.75, 0.9)
+
+    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
+        """Return the look of a marker."""
+        marker = MARKERS[release_index % len(MARKERS)]
+        return {"linestyle": "none", "marker": marker, "markersize": _MARKER_SIZE}
+
+    def names_curves(self, panel: Panel) -> bool:
+        """Whether there are several releases."""
+        return panel.releases > 1
+
+
+class ForestRenderer(_ReleaseRenderer):
+    """Draws a value with its interval on each line, named at its left, or an arrow from a bound."""
+
+    point = (
+        "A point is the critical batch size (tradeoff) of a workload in a release with its 95 % "
+        "interval; an arrow leads on from a bound where that alone is known."
+    )
+    labels = ("critical batch size", "")
+    scales = ("log2", "linear")
+
+    def height(self, panel: Panel, columns: int, width: float) -> float:  # noqa: ARG002 (others look at it)
+        """Return a height that has room for all names."""
+        names = _names(panel, width)
+        lines = max((len(each) for each in names.values()), default=1)
+        return _LINE * lines * (max(len(names), _FEWEST_LINES) + 1)
+
+    def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
+        """Draw names, values and intervals, the smallest at the top."""
+        names = _names(panel, size.width)
+        words = max(width_of(part, TINY) for lines in names.values() for part in lines)
+        share = (words + _GAP) / size.width
+        ends = (
+            end for curve in panel.curves for *_, low, high in _lines(curve) for end in (low, high)
+        )
+        span = span_of(ends, "log2", 3.0, 0.03)
+        shown = Size(_ROOM_FOR_NUMBERS * (1 - share) * size.width, size.height)
+        set_scales(axes, panel.scales, span, Span(0.0, len(names) + 1.0), shown)
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        first, last = span.ends("log2")
+        axes.set_xlim(span.widened(span.length * share / (1 - share), 0.0).ends("log2"))
+        axes.invert_yaxis()
+        axes.set_yticks([])
+        axes.spines.left.set_visible(False)
+        axes.spines.bottom.set_bounds(first, last)
+        axes.hlines(list(names), first, last, FAINT, linewidth=0.5, label="lines")
+        for y, lines in names.items():
+            axes.text(
+                0.0,
+                y,
+                "\n".join(lines),
+                {"size": TINY, "color": INK, "ha": "left", "va": "center"},
+                transform=axes.get_yaxis_transform(),
+                linespacing=1.0,
+                parse_math=False,
+            )
+        for curve in panel.curves:
+            for verdict, x, y, low, high in _lines(curve):
+                axes.errorbar(
+                    x,
+                    y,
+                    xerr=[[x - low], [high - x]],
+                    xlolims=verdict == "lower_bound",
+                    xuplims=verdict == "upper_bound",
+                    color=curve.colour,
+                    elinewidth=1.1,
+                    capsize=2.2,
+                    markeredgewidth=0.0,
+                    zorder=3,
+                    label=f"points: {curve.name}",
+                    **self.sample(curve.name, curve.release_index),
+                )
+
+    def notes(self, rows: pl.DataFrame) -> list[str]:
+        """Return how many lines were not drawn."""
+        beyond = rows["y"].null_count()
+        if not beyond:
+            return []
+        more = counted(beyond, "more line")
+        return [
+            f"Drawn are the narrowest intervals, first one of each workload; {more} in the CSV."
+        ]
+
+
+class UnitsRenderer(_ReleaseRenderer):
+    """Draws steps to result against batch size in units of each curve, with the hyperbola."""
+
+    point = (
+        "A point is the steps to result of a study, divided by the fewest that any batch size "
+        "needs, against its batch size, divided by the critical one, both as fitted."
+    )
+    labels = ("batch size / critical batch size", "steps / fewest steps")
+    scales = ("log10", "log10")
+
+    def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
+        """Draw the points and the hyperbola."""
+        x = span_of(panel.values("x"), "log10", 4.0, 0.03)
+        y = span_of([1.0, *panel.values("y")], "log10", 4.0, 0.04)
+        set_scales(axes, panel.scales, x, y, size)
+        sizes = [2 ** (x.low + x.length * part / 200) for part in range(201)]
+        guide = KEY["hyperbola"].look | {"label": "hyperbola", "zorder": 2}
+        axes.plot(sizes, [1 + 1 / each for each in sizes], **guide)
+        for curve in panel.curves:
+            look = {
+                **self.sample(curve.name, curve.release_index),
+                "markersize": _SMALL_MARKER_SIZE,
+            }
+            dots(
+                axes,
+                curve.columns("x", "y"),
+                color=curve.colour,
+                markeredgewidth=0.0,
+                alpha=0.8,
+                zorder=3,
+                label=f"points: {curve.name}",
+                **look,
+            )
+
+
+def _names(panel: Panel, width: float) -> dict[float, list[str]]:
+    """Return the lines of the name at each height, broken where they are long."""
+    room = _MOST_FOR_NAMES * width
+    rows = (row for curve in panel.curves for row in curve.columns("y", "workload") if row[0])
+    named = {y: readable(name) for y, name in sorted(rows)}
+    return {
+        y: [name]
+        if width_of(name, TINY) <= room
+        else [line.replace("/ ", "/") for line in lines_of(name.replace("/", "/ "), room, TINY)]
+        for y, name in named.items()
+    }
+
+
+def _lines(curve: Curve) -> list[tuple[str, float, float, float, float]]:
+    """Return verdict, x, y and the ends of each line that is drawn; an arrow has one, too."""
+    rows = curve.columns("verdict", "x", "y", "low", "high")
+    return [
+        (verdict, x, y, low or x / _ARROW, high or x * _ARROW)
+        for verdict, x, y, low, high in rows
+        if y is not None
+    ]

@@ -1,0 +1,112 @@
+"""The atlas of critical batch sizes, from made-up releases of planted hyperbolas."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.container import ErrorbarContainer
+from matplotlib.markers import CARETRIGHTBASE
+
+from dbtool.core.errors import DbtoolError
+from dbtool.core.manifest import About
+from dbtool.core.writer import ReleaseWriter
+from dbtool.database import Database, open_database
+from dbtool.figures.drawing import draw
+from dbtool.figures.points import Points, Request, filled_query, read_points
+from dbtool.figures.specs import find_figure
+from tests.support.made_up import Row, shard_footer, shard_table
+
+ATLAS = find_figure("atlas")
+FEWEST, FAR = 100, 2**30
+# Of each workload its critical batch size and its batch sizes.
+PLANTED = {
+    ("one", "digits/fc_64/sgd"): (64, range(0, 11, 2)),
+    ("one", "digits/fc_64/adam"): (1024, range(4, 15, 2)),
+    ("one", "letters/fc_64/sgd"): (FAR, range(0, 8, 2)),
+    ("one", "letters/fc_64/adam"): (64, range(2)),
+    ("two", "digits/fc_64/sgd"): (128, range(0, 11, 2)),
+}
+
+
+def reached(critical: int, batch_size: int) -> list[Row]:
+    """The evaluations of a trial about the step that takes it past the goal."""
+    fewest = FEWEST if critical < FAR else 1 / 1024
+    steps = round(fewest * (1 + critical / batch_size))
+    return [
+        {"step": steps - 1, "val_classification_error": 0.9},
+        {"step": steps, "val_classification_error": 0.01},
+    ]
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    folder: Path = tmp_path_factory.mktemp("atlas")
+    for release in ("one", "two"):
+        with ReleaseWriter(folder / release, About(release=release)) as writer:
+            for (held_in, workload), (critical, exponents) in PLANTED.items():
+                for exponent in exponents if held_in == release else ():
+                    trials = [
+                        (0, "COMPLETE", {"learning_rate": 0.1}, reached(critical, 2**exponent))
+                    ]
+                    study = {"workload": workload, "batch_size": 2**exponent, "goal": 0.1}
+                    writer.write(shard_footer(trials, **study), [shard_table(trials)])
+    with open_database(folder) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def points(db: Database) -> Points:
+    return read_points(db, ATLAS, Request())
+
+
+def test_a_line_is_a_workload_of_a_release_with_what_scaling_tells_of_it(db: Database):
+    points = read_points(db, ATLAS, Request())
+    lines = points.rows.filter(kind="forest")
+    drawn = {(row["release"], row["workload"]): row for row in lines.iter_rows(named=True)}
+    assert list(drawn) == sorted(drawn, key=lambda name: (name[0], drawn[name]["x"]))
+    assert sorted(lines["y"]) == [1, 2, 3, 4]
+    for name in (name for name, (critical, _) in PLANTED.items() if critical < FAR):
+        if name in drawn:
+            assert drawn[name]["x"] == pytest.approx(PLANTED[name][0], rel=0.02)
+    bound = drawn["one", "letters/fc_64/sgd"]
+    assert (bound["verdict"], bound["critical"], bound["high"]) == ("lower_bound", None, None)
+    assert bound["x"] == bound["low"] > 32
+    names = ("critical_batch_size", "low", "high", "verdict", "fewest_steps", "trials")
+    for (release, workload), row in drawn.items():
+        told = db.scaling(workload, release=release).rows("critical").row(0, named=True)
+        own = [row[name] for name in ("critical", *names[1:])]
+        assert own == pytest.approx([told[name] for name in names])
+    assert {name: each.names for name, each in points.missing.items()} == {
+        "one": ["FC 64 on letters, Adam"]
+    }
+
+
+def test_planted_hyperbolas_fall_on_one_curve(db: Database):
+    rows = read_points(db, ATLAS, Request()).rows.filter(kind="units")
+    assert set(rows["workload"]) == {"digits/fc_64/sgd", "digits/fc_64/adam"}
+    assert rows.height == 18
+    for x, y in rows.select("x", "y").iter_rows():
+        assert y == pytest.approx(1 + 1 / x, rel=0.03)
+
+
+def test_releases_workloads_and_trials_can_be_named(db: Database):
+    one = Request("two,one", workloads=("digits/fc_64/sgd",), trials=1)
+    rows = read_points(db, ATLAS, one).rows
+    names = ["release", "release_order"]
+    assert set(rows.select(names).iter_rows()) == {("two", 1), ("one", 2)}
+    # The query that --sql prints runs as it is, whoever runs it.
+    assert db.sql(filled_query(ATLAS, one)).polars().equals(rows)
+    with pytest.raises(DbtoolError, match="no workloads with a goal that tell a critical"):
+        read_points(db, ATLAS, Request(workloads=("letters/fc_64/adam",)))
+
+
+def test_bounds_are_arrows_and_names_are_never_cut(points: Points) -> None:
+    axes, units = draw(points, ATLAS, width=3.5).axes
+    assert "FC 64 on letters, SGD" in {text.get_text().replace("\n", " ") for text in axes.texts}
+    bars = (each for each in axes.containers if isinstance(each, ErrorbarContainer))
+    caps = [cap for each in bars for cap in each.lines[1]]
+    (arrow,) = (cap for cap in caps if cap.get_marker() == CARETRIGHTBASE)
+    (bound,) = points.rows.filter(verdict="lower_bound")["x"]
+    assert np.asarray(arrow.get_xdata()).item() > bound
+    assert "hyperbola" in {line.get_label() for line in units.lines}
