@@ -92,6 +92,9 @@ def test_a_document_is_carried_out(document: str, tmp_path: Path) -> None:
     write_shards(tmp_path / "runs", release="runs")
     (tmp_path / "my.bib").write_text("@misc{made-up, title = {Made-up numbers}}\n")
     (tmp_path / "steps.csv").write_text("batch_size,steps\n256,90\n512,50\n1024,30\n2048,20\n")
+    (tmp_path / "logs").mkdir()
+    state = '{"log_history": [{"step": 10, "loss": 0.9}, {"step": 20, "loss": 0.5}]}'
+    (tmp_path / "logs" / "trainer_state.json").write_text(state)
     texts = [
         f"python -c {shlex.quote(block.text)}\n" if block.language == "python" else block.text
         for block in blocks(document, *RUN[document])
