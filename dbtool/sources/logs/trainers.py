@@ -39,7 +39,8 @@ _HPARAMS = "hparams.yaml"
 _EPOCH = "epoch"
 _EPOCHS_ALONE = re.compile(rb"epoch[,;\t](?!.*\bstep\b)")
 _JSON_LOGGER = '{"tracker": "json_logger"'
-_NUMBER = r"([-+]?(?:\d+(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b)"
+# Blanks that pad a number match once, as those of texts do, so that many take no longer.
+_NUMBER = r"\s*+([-+]?(?:\d+(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b)"
 
 
 def is_huggingface(path: Path) -> bool:
@@ -177,7 +178,8 @@ def is_text(path: Path) -> bool:
 def line_pattern(form: str) -> tuple[re.Pattern[str], list[str]]:
     """Compile the form of a line; return the pattern and the names of its groups.
 
-    What is in braces is a number: the step, or a metric of that name. Blanks stand for any.
+    What is in braces is a number: the step, or a metric of that name, which blanks
+    may pad. Blanks stand for any.
 
     Raises:
         UsageError: the form has no {step}, has it twice, or has nothing else.
@@ -193,7 +195,7 @@ def line_pattern(form: str) -> tuple[re.Pattern[str], list[str]]:
             f"files.line is {form!r}, and should have {{step}} and metrics in braces, each once, "
             'as in line = "iter {step}: loss {loss}"'
         )
-    escaped = [r"\s+".join(map(re.escape, re.split(r"\s+", text))) for text in texts]
+    escaped = [r"\s++".join(map(re.escape, re.split(r"\s+", text))) for text in texts]
     return re.compile(_NUMBER.join(escaped), re.IGNORECASE), names
 
 

@@ -163,7 +163,7 @@ def write_text(folder: Path, name: str, values: Values) -> None:
     for step, loss, error in values:
         lines.append(f"12:00:00 iter  {step:,}: loss {loss}, time 7ms")
         if error is not None:
-            lines.append(f"12:00:00 eval {step}: accuracy {accuracy(error)}")
+            lines.append(f"12:00:00 eval[{step:>4}]: accuracy {accuracy(error)}")
     (folder / f"{name}.log").write_text("\n".join(lines))
 
 
@@ -175,7 +175,7 @@ TOOLS: Mapping[str, Write] = {
 # What a person says of a tool whose logs do not.
 MAPPINGS = {
     "keras": '[files]\nstep = { column = "epoch", times = 1, plus = 1 }\n',
-    "text": '[files]\nline = ["iter {step}: loss {loss},", "eval {step}: accuracy {val_acc}"]\n',
+    "text": '[files]\nline = ["iter {step}: loss {loss},", "eval[{step}]: accuracy {val_acc}"]\n',
 }
 
 
