@@ -45,13 +45,17 @@ def make_folder(folder: Path, instead: str) -> None:
         UsageError: its path is not UTF-8.
         DbtoolError: the folder cannot be created; the message ends with what to do instead.
     """
-    if not is_text(folder):
-        raise UsageError(f"{folder} is not UTF-8 text: {instead}")
+    _require_text(folder, instead)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
         raise DbtoolError(f"cannot make the folder {folder}: {reason}; {instead}") from error
+
+
+def _require_text(path: Path, instead: str) -> None:
+    if not is_text(path):
+        raise UsageError(f"{path} is not UTF-8 text: {instead}")
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
@@ -189,12 +193,13 @@ def whole_output(target: Path) -> Iterator[Path]:
     file system. What killed processes left beside the target is removed.
 
     Raises:
-        UsageError: the target exists.
+        UsageError: the target exists, or its path is not UTF-8.
         DbtoolError: the target cannot be written.
     """
-    target = target.absolute()
+    target, instead = target.absolute(), "name another one with --out"
+    _require_text(target, instead)
     _require_free(target)
-    make_folder(target.parent, "name another one with --out")
+    make_folder(target.parent, instead)
     try:
         _remove_abandoned(entries(target.parent))
         with unfinished(target.parent) as (_, marker):

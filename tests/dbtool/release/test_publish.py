@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import shutil
 import struct
 import subprocess
@@ -271,6 +272,9 @@ def test_what_is_there_already_is_left_alone(own: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("made up")
     with pytest.raises(DbtoolError, match="name another one with --out"):
         published(own, tmp_path / "file" / "out")
+    # No command reads a release there.
+    with pytest.raises(UsageError, match="is not UTF-8 text: name another one with --out"):
+        published(own, tmp_path / os.fsdecode(b"\xff"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "there"]
 
 
