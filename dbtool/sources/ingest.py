@@ -304,7 +304,7 @@ def _needs_source(option: str) -> UsageError:
 
 def _table_sources() -> str:
     """Return the names that only `--from` gives: csv, jsonl or parquet."""
-    return joined([*TABLE_FORMATS, *_installed()], "or")
+    return joined([*TABLE_FORMATS, *sorted(_installed())], "or")
 
 
 def _add_releases(

@@ -15,7 +15,7 @@ from producers import own
 
 PAGES = command_pages()
 # What the commands are written with.
-NOT_FOR_USERS = {"result"}
+NOT_FOR_USERS = {"functions", "result"}
 
 
 def shown(markdown: str) -> str:

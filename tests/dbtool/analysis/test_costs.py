@@ -156,7 +156,7 @@ def test_metaparameters_are_recommended(tmp_path: Path) -> None:
     assert row["learning_rate_low"] < 0.01 * math.sqrt(20) < row["learning_rate_high"]
     assert row["momentum"] == pytest.approx(1 - 0.2 / math.sqrt(20), abs=0.01)
     assert row["momentum_low"] < row["momentum"] < row["momentum_high"]
-    assert "For batch size 1,000, beyond what was measured: learning rate" in beyond
+    assert "At batch size 1,000, beyond what was measured: steps" in beyond
     # What a law says of a batch size that was searched lies in what that search allows.
     assert (rates["low"] <= rates["fitted"]).all()
     assert (rates["fitted"] <= rates["high"]).all()

@@ -91,7 +91,8 @@ def test_equal_releases(call: Call, shards: tuple[Path, Path], tmp_path: Path) -
     """What was published of one, also with NaN, and one whose trials lie in other shards."""
     own = write_shards(tmp_path / "own")
     one: list[MadeTrial] = [
-        (number, "COMPLETE", {}, curve([0.9, 0.1 + number])) for number in range(2)
+        (number, "COMPLETE", {"momentum": number / 2}, curve([0.9, 0.1 + number]))
+        for number in range(2)
     ]
     study(tmp_path / "one", ONE, 8, *one, train_steps=10)
     for trial in reversed(one):

@@ -136,7 +136,7 @@ export function learningRateRows(answer: Answer) {
     high: finite(rate.high),
     trials: rate.trials,
     law: law?.law ?? null,
-    fitted: law?.at(rate.batchSize) ?? null,
+    fitted: law ? Math.min(Math.max(law.at(rate.batchSize), rate.low), rate.high) : null,
   }));
 }
 
