@@ -19,7 +19,6 @@ import filelock
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import make_folder
-from dbtool.core.git_tree import GIT_TREE, tree_id
 from dbtool.core.http import (
     NoMoreError,
     Part,
@@ -177,7 +176,7 @@ class Downloader:
         if not path.is_file():
             raise UsageError(f"{path} is not a file: {self._other_path}")
         try:
-            found = _file_digest(path, file.algorithm, on_progress)
+            found = _file_digest(path, file, on_progress)
         except OSError as error:
             raise DbtoolError(f"cannot read {path}: {error.strerror}") from error
         if found == file.digest:
@@ -229,7 +228,7 @@ class Downloader:
         while True:
             size_before = part.size
             self._receive_all(url, part, on_progress)
-            found = _digest_of_part(part, on_progress)
+            found = _file_digest(part.path, file, on_progress)
             if file.digest in {found, None}:
                 return
             if part.total is None and part.size > size_before:
@@ -296,24 +295,18 @@ class Downloader:
                 began, came = time.monotonic(), 0
 
 
-def _digest_of_part(part: Part, on_progress: Progress) -> str:
-    """Return the digest of what has arrived; of a damaged archive, why it has none."""
-    try:
-        return _file_digest(part.path, part.file.algorithm, on_progress)
-    except OSError as error:
-        if part.file.algorithm != GIT_TREE:
-            raise
-        return f"of none: {error.strerror}"
-
-
-def _file_digest(path: Path, algorithm: str, on_progress: Progress) -> str:
+def _file_digest(path: Path, remote: RemoteFile, on_progress: Progress) -> str:
+    """Return the digest of what has arrived; of a damaged file, why it has none."""
     size = path.stat().st_size
     on_progress(CHECKING, 0, size)
-    if algorithm == GIT_TREE:
-        found = tree_id(path)
+    if remote.digest_of is not None:
+        try:
+            found = remote.digest_of(path)
+        except ValueError as error:
+            found = f"of none: {error}"
     else:
         with path.open("rb") as file:
-            new = functools.partial(hashlib.new, algorithm, usedforsecurity=False)
+            new = functools.partial(hashlib.new, remote.algorithm, usedforsecurity=False)
             found = hashlib.file_digest(file, new).hexdigest()
     on_progress(CHECKING, size, size)
     return found

@@ -21,7 +21,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import move, open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import httpx
 
@@ -65,7 +65,9 @@ class RemoteFile:
         digest: digest of the file, in lowercase hexadecimal; None where it is not known.
         least_bytes: smallest valid size; a smaller file is rejected before its bytes arrive.
         most_bytes: largest valid size, likewise.
-        algorithm: hash algorithm of the digest, of hashlib or `dbtool.core.git_tree.GIT_TREE`.
+        algorithm: the digest's name: an algorithm of hashlib, or what `digest_of` computes.
+        digest_of: computes the digest of a path in place of hashlib; raises ValueError where the
+            file is damaged.
     """
 
     name: str
@@ -74,6 +76,7 @@ class RemoteFile:
     least_bytes: int = 0
     most_bytes: int = sys.maxsize
     algorithm: str = "sha256"
+    digest_of: Callable[[Path], str] | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dbtool.core.errors import UsageError
-from dbtool.sources.archive import stream
+from dbtool.sources import tar_stream
 from tests.support.archives import (
     HEADER,
     LINES,
@@ -252,7 +252,7 @@ def test_a_long_chain_of_names_is_damage(
 def test_bombs_are_refused_by_name(
     importing: Importing, tmp_path: Path, compress: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "_HARMLESS", 16 << 20)
+    monkeypatch.setattr(tar_stream, "_HARMLESS", 16 << 20)
     bomb = claiming(write_tar(tmp_path / "a.tar", SOUND), 1 << 34, "zeros.bin") + bytes(64 << 20)
     failure = importing.failure(compress(bomb))
     assert failure.path == "zeros.bin"

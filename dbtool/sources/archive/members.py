@@ -8,19 +8,19 @@ from __future__ import annotations
 import functools
 import os
 import re
-import tarfile
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
 import pyarrow as pa
 
 from dbtool.core.contract import ARCHIVE_ROOT
 from dbtool.core.files import open_file
 from dbtool.core.walk import walk
-from dbtool.sources.archive.stream import Stream, UnreadableError, open_stream
 from dbtool.sources.base import MalformedError
+from dbtool.sources.tar_stream import tar_headers
 
 if TYPE_CHECKING:
+    import tarfile
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -33,16 +33,6 @@ _BATCH_SIZE, _LARGEST_BATCH_SIZE = re.compile("[1-9][0-9]{0,9}"), 2**31 - 1
 _FEWEST_PARTS = 4  # DATASET/MODEL/OPTIMIZER/BATCH_SIZE
 _IS_LINK, _IS_OTHER = "it is a link", "it is neither a file nor a folder"
 _CODEC = "zstd"
-_PLAIN = {tarfile.REGTYPE, tarfile.DIRTYPE}
-_EXTENSIONS = {
-    tarfile.XHDTYPE,
-    tarfile.XGLTYPE,
-    tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-}
-_MOST_EXTENSION = 1 << 20  # bytes of a long name or of extended attributes
-# Nothing comes after a member of this size: skipping it would take hours.
-_HOPELESS = 1 << 36
 
 
 class Member(NamedTuple):
@@ -199,84 +189,25 @@ def _from_folder(name: str, entry: os.DirEntry[str]) -> Member | MalformedError 
         return member._replace(body=file.read())
 
 
-class _Header(tarfile.TarInfo):
-    """A header; reading fails where it is damaged, instead of ending the archive there."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        plain = cls._plain(bytes(buf))
-        if plain is not None:
-            return plain
-        try:
-            header = super().frombuf(buf, encoding, errors)
-        except tarfile.HeaderError as error:
-            if any(buf):
-                raise tarfile.ReadError(str(error)) from error
-            raise  # the end mark
-        if header.size < 0 or (header.type in _EXTENSIONS and header.size > _MOST_EXTENSION):
-            raise tarfile.ReadError(f"a header claims {header.size} bytes")
-        return header
-
-    @classmethod
-    def _plain(cls, header: bytes) -> Self | None:
-        """Return a sound header of a file or folder with a short name; None: look closer.
-
-        Archives have hundreds of thousands of these, and the library takes ten times as long.
-        """
-        name, size, checksum = (header[:100], header[124:136], header[148:156])
-        name, size, found = (part.rstrip(b"\0 ") for part in (name, size, checksum))
-        kind = header[156:157]
-        is_plain = kind in _PLAIN and not header[345:].strip(b"\0")
-        if not (is_plain and name.isascii() and size.isdigit() and found.isdigit()):
-            return None
-        member = cls(name.decode("ascii"))
-        member.type = kind
-        try:
-            member.size = int(size, 8)
-            is_sound = int(found, 8) == sum(header) - sum(checksum) + 8 * ord(" ")
-        except ValueError:
-            return None
-        return member if is_sound and b"\0" not in name else None
-
-
 def tar_members(
     path: Path, on_progress: Callable[[int, int], None]
 ) -> Iterator[Member | MalformedError]:
-    """Yield the members of a .tar.bz2, .tar.gz or .tar that belong to studies, and errors.
+    """Yield the members of a tar file that belong to studies, and errors.
 
     Raises:
         UnreadableError: the archive is damaged, cut short, not a tar file, or a bomb.
     """
-    with open_stream(path, on_progress) as stream:
-        yield from _members(stream)
-
-
-def _members(stream: Stream) -> Iterator[Member | MalformedError]:
-    try:
-        archive = tarfile.TarFile(
-            fileobj=cast("BinaryIO", stream),
-            tarinfo=_Header,
-            encoding="utf-8",
-            errors="backslashreplace",
-        )
-        while (header := archive.next()) is not None:
-            # It would keep the headers of all members.
-            vars(archive)["members"].clear()
-            stream.member = header.name
-            member = _from_tar(header)
-            if isinstance(member, Member):
-                member = member._replace(body=stream.read(header.size))
-            if member is not None:
-                yield member
-    except (tarfile.TarError, ArithmeticError, ValueError, RecursionError) as error:
-        raise stream.unreadable("it is damaged") from error
+    for header, stream in tar_headers(path, on_progress):
+        member = _from_tar(header)
+        if isinstance(member, Member):
+            member = member._replace(body=stream.read(header.size))
+        if member is not None:
+            yield member
 
 
 def _from_tar(header: tarfile.TarInfo) -> Member | MalformedError | None:
     """Return the member that a header announces; None where it does not belong to a study."""
     name = header.name
-    if not 0 <= header.size <= _HOPELESS:
-        raise UnreadableError(name, f"it claims {header.size:,} bytes, so nothing can follow")
     if header.issparse() or any(key.startswith("GNU.sparse") for key in header.pax_headers):
         return MalformedError(name, "it is a sparse file, which can claim any size")
     if header.isreg():

@@ -31,9 +31,9 @@ from dbtool.sources.archive.published import (
     RELEASE,
     compared,
 )
-from dbtool.sources.archive.stream import UnreadableError
 from dbtool.sources.archive.study import StudyReader
 from dbtool.sources.base import MalformedError, add_source, conclude
+from dbtool.sources.tar_stream import UnreadableError
 from dbtool.store.locations import folder_to_write
 
 if TYPE_CHECKING:

@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from dbtool.core.footer import plain
 from dbtool.sources.mlperf.benchmarks import benchmark_of
-from dbtool.sources.public.members import members
-from dbtool.sources.public.runs import PublishedRun, shards
+from dbtool.sources.public.files import published_files
+from dbtool.sources.public.runs import PublishedRun, RunsSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from dbtool.core.footer import Scalar
-    from dbtool.core.manifest import About
-    from dbtool.sources.base import Addition, NewShard
+    from dbtool.sources.base import Addition
 
 _LIST = re.compile(r"(?:^|/)(training|hpc)_(\d+\.\d+)\.\d+/rcps_\w+\.json$")
 _PLACES = ("Epochs to converge", "samples to converge")
 _BASE_LEARNING_RATE = "base_learning_rate"
 
 
-@dataclass(frozen=True)
-class ReferenceSource:
-    """Reference points of all versions, each once; see `dbtool.sources.base.Source`.
+class ReferenceSource(RunsSource):
+    """Reference points of all versions, each once; see `RunsSource`."""
 
-    Attributes:
-        paths: an archive of the repository, or a folder with the lists.
-        about: the licence and the citation.
-    """
+    producer = {"evaluations": "goal alone"}  # noqa: RUF012 # A class variable by its base.
 
-    paths: tuple[Path, ...]
-    about: About
-
-    def studies(self, addition: Addition) -> Iterator[NewShard]:
-        """Yield a shard a study, after all lists were read."""
-        yield from shards(
-            self._runs(addition),
-            addition,
-            {"source": self.about.release, "evaluations": "goal alone"},
-        )
-
-    def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
+    def runs(self, addition: Addition) -> Iterator[PublishedRun]:
+        """Yield the runs of one point after the other, when all lists were read."""
         known: set[tuple[object, ...]] = set()
-        for name, found, contents in sorted(members(self.paths, _LIST, addition.on_progress)):
+        for name, found, contents in sorted(
+            published_files(self.paths, _LIST, addition.on_progress)
+        ):
             try:
                 points = msgspec.json.decode(contents, type=dict[str, dict[str, Any]])
             except msgspec.MsgspecError as error:

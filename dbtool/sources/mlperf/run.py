@@ -52,7 +52,7 @@ class Evaluation(NamedTuple):
     values: dict[str, float]
 
 
-class LoggedRun(NamedTuple):
+class BenchmarkRun(NamedTuple):
     """A run as its log tells it.
 
     Attributes:
@@ -71,7 +71,7 @@ class LoggedRun(NamedTuple):
     evaluations: tuple[Evaluation, ...]
 
 
-def logged_run(events: Sequence[Event], benchmark: Benchmark) -> LoggedRun:
+def benchmark_run(events: Sequence[Event], benchmark: Benchmark) -> BenchmarkRun:
     """Return the run of a log's events.
 
     Raises:
@@ -86,7 +86,7 @@ def logged_run(events: Sequence[Event], benchmark: Benchmark) -> LoggedRun:
         raise RefusedError("it has no evaluation")
     seed = setting.get("seed")
     last = evaluations[-1].values.get(benchmark.metric, math.nan)
-    return LoggedRun(
+    return BenchmarkRun(
         batch_size,
         seed if isinstance(seed, int) and abs(seed) < 2**63 else None,
         _metaparameters(setting),

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from dbtool.core.manifest import About
 from dbtool.sources.mlperf.benchmarks import benchmark_of, newest_benchmark
 from dbtool.sources.mlperf.log import runs_in
-from dbtool.sources.mlperf.run import RefusedError, logged_run
-from dbtool.sources.public.members import members
-from dbtool.sources.public.runs import PublishedRun, shards
+from dbtool.sources.mlperf.run import RefusedError, benchmark_run
+from dbtool.sources.public.files import published_files
+from dbtool.sources.public.runs import PublishedRun, RunsSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from dbtool.sources.base import Addition, NewShard
+    from dbtool.sources.base import Addition
     from dbtool.sources.mlperf.log import Event
 
 _LOG = re.compile(r"(?:^|/)result_\w+\.txt$")
@@ -28,28 +28,21 @@ SECONDS = "seconds"
 
 
 @dataclass(frozen=True)
-class MlperfSource:
-    """Results of MLPerf's rounds; see `dbtool.sources.base.Source`.
+class MlperfSource(RunsSource):
+    """Results of MLPerf's rounds; see `RunsSource`.
 
     Attributes:
-        paths: archives of the repositories of rounds, or folders of such archives or checkouts.
-        about: the licence and the citation.
         of_rounds: whether the files are those of rounds, whose rules apply; False: of the user's,
             as the last round has its rules, and every file is read.
     """
 
-    paths: tuple[Path, ...]
-    about: About
     of_rounds: bool = True
 
-    def studies(self, addition: Addition) -> Iterator[NewShard]:
-        """Yield a shard a study, after all logs were read."""
-        yield from shards(self._runs(addition), addition, {"source": self.about.release})
-
-    def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
+    def runs(self, addition: Addition) -> Iterator[PublishedRun]:
+        """Yield the runs of one log after the other, each once."""
         known: dict[tuple[object, ...], str] = {}
         pattern = _LOG if self.of_rounds else _ANY
-        for name, _, contents in members(self.paths, pattern, addition.on_progress):
+        for name, _, contents in published_files(self.paths, pattern, addition.on_progress):
             try:
                 logs = list(runs_in(contents.decode(errors="replace").splitlines()))
             except ValueError:
@@ -86,7 +79,7 @@ class MlperfSource:
             name = f"{found[0]}/{name[found.end() :].partition('/')[2]}"
         if benchmark is None:
             raise RefusedError(f"steps of the benchmark {named!r} cannot be counted")
-        run = logged_run(events, benchmark)
+        run = benchmark_run(events, benchmark)
         metrics = sorted({metric for each in run.evaluations for metric in each.values})
         values = {
             metric: [each.values.get(metric, float("nan")) for each in run.evaluations]

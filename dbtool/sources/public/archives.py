@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from dbtool.core.download import Downloader
 from dbtool.core.errors import UsageError
 from dbtool.core.files import expanded, make_folder
-from dbtool.core.git_tree import GIT_TREE
 from dbtool.core.http import RemoteFile, as_url, check_url
 from dbtool.core.release import telling_of_change
 from dbtool.sources.base import add_source, conclude
 from dbtool.sources.public.catalog import SourcePart, parts_of, public_source
+from dbtool.sources.public.git_tree import tree_id
 from dbtool.store.locations import folder_to_write
 
 if TYPE_CHECKING:
@@ -75,7 +75,13 @@ def _remote_file(part: SourcePart, mirrors: Sequence[str | os.PathLike[str]]) ->
         else:
             urls.append((expanded(mirror).absolute() / part.file_name).as_uri())
     urls = urls or [part.url()]
-    return RemoteFile(part.file_name, tuple(map(check_url, urls)), part.tree, algorithm=GIT_TREE)
+    return RemoteFile(
+        part.file_name,
+        tuple(map(check_url, urls)),
+        part.tree,
+        algorithm="git tree",
+        digest_of=tree_id,
+    )
 
 
 def import_source(

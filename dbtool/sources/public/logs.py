@@ -5,19 +5,16 @@ from __future__ import annotations
 import csv
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbtool.core.footer import Workload
-from dbtool.sources.public.members import members
-from dbtool.sources.public.runs import PublishedRun, shards
+from dbtool.sources.public.files import published_files
+from dbtool.sources.public.runs import PublishedRun, RunsSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from dbtool.core.manifest import About
-    from dbtool.sources.base import Addition, NewShard
+    from dbtool.sources.base import Addition
 
 _RESULT = re.compile(r"(?:^|/)results/(?:(\d{8}_)?([\w./-]+)/)?([^/]+)\.txt$")
 _EVALUATION = re.compile(
@@ -33,24 +30,12 @@ _METRICS = {
 _AUDIO_SAMPLES = {"sec": 16_000, "min": 960_000}
 
 
-@dataclass(frozen=True)
-class NanogptSource:
-    """Optimizers to a validation loss of 3.28; see `dbtool.sources.base.Source`.
+class NanogptSource(RunsSource):
+    """Optimizers to a validation loss of 3.28; see `RunsSource`."""
 
-    Attributes:
-        paths: an archive of the repository, or a folder with its results.
-        about: the licence and the citation.
-    """
-
-    paths: tuple[Path, ...]
-    about: About
-
-    def studies(self, addition: Addition) -> Iterator[NewShard]:
-        """Yield a shard an optimizer, after all logs were read."""
-        yield from shards(self._runs(addition), addition, {"source": self.about.release})
-
-    def _runs(self, addition: Addition) -> Iterator[PublishedRun]:
-        for name, found, contents in members(self.paths, _RESULT, addition.on_progress):
+    def runs(self, addition: Addition) -> Iterator[PublishedRun]:
+        """Yield the runs of one log after the other."""
+        for name, found, contents in published_files(self.paths, _RESULT, addition.on_progress):
             runs = list(_runs_in(found, contents.decode(errors="replace")))
             if not runs:
                 addition.report.leave_unused("it has no evaluation", name)
@@ -91,31 +76,21 @@ def _runs_in(found: re.Match[str], text: str) -> Iterator[PublishedRun]:
         )
 
 
-@dataclass(frozen=True)
-class Wav2vecSource:
-    """Pre-training of wav2vec 2.0 at seven batch sizes; see `dbtool.sources.base.Source`.
+class Wav2vecSource(RunsSource):
+    """Pre-training of wav2vec 2.0 at seven batch sizes; see `RunsSource`.
 
     A batch size is in samples of audio, 16,000 a second.
-
-    Attributes:
-        paths: an archive of the repository, or a folder with its CSV files.
-        about: the licence and the citation.
     """
 
-    paths: tuple[Path, ...]
-    about: About
-
-    def studies(self, addition: Addition) -> Iterator[NewShard]:
-        """Yield a shard a batch size, after all files were read."""
+    def runs(self, addition: Addition) -> Iterator[PublishedRun]:
+        """Yield a run a batch size, after all files were read."""
         values: dict[int, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-        for _, found, contents in members(self.paths, _VALUES, addition.on_progress):
+        for _, found, contents in published_files(self.paths, _VALUES, addition.on_progress):
             for line in csv.DictReader(contents.decode().splitlines()):
                 length, unit = line["batch size"].split()
                 batch_size = round(float(length) * _AUDIO_SAMPLES[unit])
                 values[batch_size][int(line["step"])][_METRICS[found[1]]] = float(line["value"])
-        yield from shards(
-            map(_wav2vec_run, values, values.values()), addition, {"source": self.about.release}
-        )
+        yield from map(_wav2vec_run, values, values.values())
 
 
 def _wav2vec_run(batch_size: int, by_step: dict[int, dict[str, float]]) -> PublishedRun:

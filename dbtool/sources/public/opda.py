@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from dbtool.core.footer import Workload
-from dbtool.sources.public.members import members
-from dbtool.sources.public.runs import PublishedRun, shards
+from dbtool.sources.public.files import published_files
+from dbtool.sources.public.runs import PublishedRun, RunsSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from dbtool.core.footer import Scalar
-    from dbtool.core.manifest import About
     from dbtool.sources.base import Addition, NewShard
 
 _SEARCH = re.compile(r"(?:^|/)([\w-]+)_tuning\.results\.jsonl$")
@@ -53,29 +51,28 @@ _TEXTS = {
 }
 
 
-@dataclass(frozen=True)
-class OpdaSource:
-    """Random searches of image and text classifiers; see `dbtool.sources.base.Source`.
-
-    Attributes:
-        paths: an archive of the repository, or a folder with the searches.
-        about: the licence and the citation.
-    """
-
-    paths: tuple[Path, ...]
-    about: About
+class OpdaSource(RunsSource):
+    """Random searches of image and text classifiers; see `RunsSource`."""
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
         """Yield a shard a study, one search after the other."""
-        for name, found, contents in members(self.paths, _SEARCH, addition.on_progress):
+        for runs in self._searches(addition):
+            space = _IMAGES if runs and runs[0].workload.dataset == "imagenet" else _TEXTS
+            yield from self.shards(runs, addition, space)
+
+    def runs(self, addition: Addition) -> Iterator[PublishedRun]:
+        """Yield the runs of one search after the other."""
+        yield from itertools.chain.from_iterable(self._searches(addition))
+
+    def _searches(self, addition: Addition) -> Iterator[list[PublishedRun]]:
+        for name, found, contents in published_files(self.paths, _SEARCH, addition.on_progress):
             runs = []
             for number, line in enumerate(contents.splitlines(), start=1):
                 try:
                     runs.append(_run(found[1], msgspec.json.decode(line)))
                 except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
                     addition.report.leave_unused(str(error), f"{name}, line {number}")
-            space = _IMAGES if runs and runs[0].workload.dataset == "imagenet" else _TEXTS
-            yield from shards(runs, addition, {"source": self.about.release}, space)
+            yield runs
 
 
 def _run(model: str, line: dict[str, Any]) -> PublishedRun:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,8 +18,10 @@ from dbtool.core.rows import with_other_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from dbtool.core.footer import Scalar, Status, Workload
+    from dbtool.core.manifest import About
     from dbtool.sources.base import Addition, NewShard
 
 
@@ -45,6 +49,40 @@ class PublishedRun(NamedTuple):
     values: Mapping[str, Sequence[float]]
     seed: int | None = None
     trained: int | None = None
+
+
+@dataclass(frozen=True)
+class RunsSource(ABC):
+    """A repository of runs; see `dbtool.sources.base.Source`.
+
+    Attributes:
+        paths: archives of the repository, or folders with its files.
+        about: the licence and the citation.
+    """
+
+    paths: tuple[Path, ...]
+    about: About
+
+    producer: ClassVar[Mapping[str, str]] = {}
+    """What the footer tells about the runs, beside the name of their source."""
+
+    @abstractmethod
+    def runs(self, addition: Addition) -> Iterator[PublishedRun]:
+        """Yield the runs, in any order; tell the report what is not used."""
+
+    def studies(self, addition: Addition) -> Iterator[NewShard]:
+        """Yield a shard a study, after all files were read."""
+        yield from self.shards(self.runs(addition), addition)
+
+    def shards(
+        self,
+        runs: Iterable[PublishedRun],
+        addition: Addition,
+        search_space: Mapping[str, dict[str, Any]] | None = None,
+    ) -> Iterator[NewShard]:
+        """Yield a shard a study of runs; see `shards`."""
+        producer = {"source": self.about.release, **self.producer}
+        yield from shards(runs, addition, producer, search_space)
 
 
 def shards(

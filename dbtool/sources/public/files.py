@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import lzma
 import re
-import tarfile
-import zlib
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.git_tree import tar_stream
 from dbtool.core.walk import walk
+from dbtool.sources.tar_stream import tar_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +19,7 @@ _MOST_BYTES = 256 << 20
 _TAR = re.compile(r"\.(tar(\.\w+)?|tgz|txz)$")
 
 
-class Member(NamedTuple):
+class PublishedFile(NamedTuple):
     """A file of a source.
 
     Attributes:
@@ -35,9 +33,9 @@ class Member(NamedTuple):
     contents: bytes
 
 
-def members(
+def published_files(
     paths: Sequence[Path], pattern: re.Pattern[str], on_progress: Callable[[int, int], None]
-) -> Iterator[Member]:
+) -> Iterator[PublishedFile]:
     """Yield the files whose path matches a pattern.
 
     Tar files, whether given or in a folder, are read once from front to back, and their members
@@ -63,37 +61,44 @@ def members(
             files.append((path.name, path))
     total, done = sum(file.stat().st_size for _, file in files), 0
     for name, file in files:
-        read = _tar_members if _TAR.search(name) else _file
-        try:
-            for member, at in read(file, name, pattern):
-                yield member
+        if _TAR.search(name):
+            for found, at in _tar_files(file, name, pattern):
+                yield found
                 on_progress(done + at, total)
-        except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error) as error:
-            raise DbtoolError(f"{file} cannot be read to its end ({error}): get it anew") from error
+        else:
+            yield from _file(file, name, pattern)
         done += file.stat().st_size
         on_progress(done, total)
 
 
-def _file(file: Path, name: str, pattern: re.Pattern[str]) -> Iterator[tuple[Member, int]]:
+def _file(file: Path, name: str, pattern: re.Pattern[str]) -> Iterator[PublishedFile]:
     if found := pattern.search(name.removesuffix(".xz")):
-        with lzma.open(file) if name.endswith(".xz") else file.open("rb") as stream:
-            contents = _whole(stream, name)
-        yield Member(name.removesuffix(".xz"), found, contents), 0
+        try:
+            with lzma.open(file) if name.endswith(".xz") else file.open("rb") as stream:
+                contents = stream.read(_MOST_BYTES + 1)
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise DbtoolError(f"{file} cannot be read to its end ({error}): get it anew") from error
+        _check_size(name, len(contents))
+        yield PublishedFile(name.removesuffix(".xz"), found, contents)
 
 
-def _tar_members(file: Path, name: str, pattern: re.Pattern[str]) -> Iterator[tuple[Member, int]]:
-    with tar_stream(file) as (archive, packed):
-        for header in archive:
-            # It would keep the headers of all members.
-            archive.members = []  # type: ignore[attr-defined]
-            stream = archive.extractfile(header) if header.isfile() else None
-            if stream is not None and (found := pattern.search(header.name)):
-                path = PurePosixPath(name).parent / header.name
-                yield Member(str(path), found, _whole(stream, header.name)), packed.tell()
+def _tar_files(
+    file: Path, name: str, pattern: re.Pattern[str]
+) -> Iterator[tuple[PublishedFile, int]]:
+    """Yield the files that match, and how many bytes of the tar file have been read."""
+    at = 0
+
+    def on_progress(done: int, _total: int) -> None:
+        nonlocal at
+        at = done
+
+    for header, stream in tar_headers(file, on_progress):
+        if header.isfile() and (found := pattern.search(header.name)):
+            _check_size(header.name, header.size)
+            path = PurePosixPath(name).parent / header.name
+            yield PublishedFile(str(path), found, stream.read(header.size)), at
 
 
-def _whole(stream: IO[bytes], name: str) -> bytes:
-    contents = stream.read(_MOST_BYTES + 1)
-    if len(contents) > _MOST_BYTES:
+def _check_size(name: str, size: int) -> None:
+    if size > _MOST_BYTES:
         raise DbtoolError(f"{name} has more than {_MOST_BYTES >> 20} MiB, unlike published files")
-    return contents
