@@ -2,7 +2,7 @@
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -157,20 +157,20 @@ def scaling(
     from dbtool.report import scaling_of_table
 
     require_printable(output_format)
+    shared: dict[str, Any] = {
+        "overhead": overhead,
+        "start": start,
+        "level": level,
+        "curve": curve,
+        "step_time": step_time,
+        "devices": devices,
+        "at": at,
+        "law": law,
+        "values": values,
+    }
     with contextlib.ExitStack() as stack:
         if csv is not None:
-            report = scaling_of_table(
-                csv,
-                level=level,
-                overhead=overhead,
-                start=start,
-                curve=curve,
-                step_time=step_time,
-                devices=devices,
-                law=law,
-                values=values,
-                at=at,
-            )
+            report = scaling_of_table(csv, **shared)
         else:
             database = stack.enter_context(reading(db, release, fetch_up_to=fetch_up_to))
             tell_unlike_definitions(database, workload or ["*"], release)
@@ -179,18 +179,10 @@ def scaling(
                 goal=None if goal is None else _numbers(goal),
                 metric=metric,
                 trials=trials,
-                overhead=overhead,
-                start=start,
-                level=level,
-                curve=curve,
                 against=against,
                 sustained=1 if sustained is None else sustained,
-                step_time=step_time,
-                devices=devices,
-                at=at,
-                law=law,
-                values=values,
                 release=release,
+                **shared,
             )
         _print_report(report, rows, output_format, columns, wide=wide)
         if out is not None:
