@@ -152,6 +152,7 @@ class Database(Releases):
         trials: int | None = None,
         bands: bool | None = None,
         through: str | None = None,
+        sustained: int = 1,
         release: str | None = None,
         width: float | None = None,
     ) -> Plot:
@@ -166,6 +167,7 @@ class Database(Releases):
                 workloads.
             through: "first" draws lines of perfect scaling through the first point, as in the
                 papers.
+            sustained: number of evaluations in a row that have to be past the goal.
             release: the release to draw, or several joined by commas; None for the one with the
                 most studies of the figure.
             width: width in inches; None for one that suits its panels.
@@ -189,6 +191,7 @@ class Database(Releases):
             workloads=None if names is None else tuple(names),
             through=through,
             bands=bands,
+            sustained=sustained,
         )
         return plot(self, figure, request, width)
 

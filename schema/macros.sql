@@ -192,10 +192,10 @@ WITH goals AS (FROM goals_of(asked)),
 crossings AS (FROM crossings_of('goals'))
 FROM steps_of_trials(asked, 'crossings');
 
--- The same to the first of so many evaluations in a row that are all past the goal.
+-- The same to the first of so many evaluations in a row that are all past the goal; NULL stands for one.
 CREATE MACRO sustained_steps(asked, evaluation_count) AS TABLE
 WITH goals AS (FROM goals_of(asked)),
-crossings AS (FROM crossings_of('goals') WHERE evaluation_count = 1),
+crossings AS (FROM crossings_of('goals') WHERE coalesce(evaluation_count, 1) = 1),
 sustained AS (FROM sustained_crossings('goals', evaluation_count) WHERE evaluation_count > 1),
 every AS (FROM crossings UNION ALL FROM sustained)
 FROM steps_of_trials(asked, 'every');

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def text_table(
     table: str | os.PathLike[str] | pl.DataFrame, needed: Collection[str], names: str
 ) -> pl.DataFrame:
-    """Return the rows of a CSV file or a frame as text, at least one.
+    """Return the rows of a file, by its name Parquet, JSON Lines or else CSV, or a frame as text.
 
     Args:
         table: the file or the frame.
@@ -34,7 +34,7 @@ def text_table(
     else:
         file = os.fspath(table)
         try:
-            rows = pl.concat(read_parts(expanded(table), "csv"))
+            rows = pl.concat(read_parts(expanded(table)))
         except RunsError as error:
             raise UsageError(*error.args) from error
     for name in needed:

@@ -49,6 +49,7 @@ def plot(
     workload: Annotated[list[str] | None, typer.Option(autocompletion=held_workloads)] = None,
     goal: float | None = None,
     trials: int | None = None,
+    sustained: int = 1,
     output_format: Annotated[str | None, typer.Option("--format")] = None,
     out: Path | None = None,
     bands: Annotated[bool | None, typer.Option("--bands/--no-bands")] = None,
@@ -98,7 +99,13 @@ def plot(
         {"--format": output_format, "--out": out, "--width": width},
     )
     named = Request(
-        release, trials, goal, tuple(workload) if workload else None, through=through, bands=bands
+        release,
+        trials,
+        goal,
+        tuple(workload) if workload else None,
+        through=through,
+        bands=bands,
+        sustained=sustained,
     )
     if list_figures:
         _print_list(output_format or "table")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import atexit
 import difflib
-import errno
 import gc
 import io
 import os
 import re
+import resource
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -28,9 +28,11 @@ _OUT_OF_MEMORY = re.compile(
     r"allocate memory|out of memory|map segment|start new thread", re.IGNORECASE
 )
 _NO_MEMORY = (
-    "there is not enough memory: close other programs, raise the limit of this process "
-    "(see `ulimit -v`), or ask for less at once"
+    "there is not enough memory: close other programs, raise the limit of this process to 3 GiB "
+    "or more (see `ulimit -v`), or ask for less at once"
 )
+# With less, native libraries end the process without a word.
+_LEAST_ADDRESS_SPACE = 5 << 29
 _NUMBER_WORDS = {int: "a whole number", float: "a number"}
 
 app = typer.Typer(
@@ -86,6 +88,9 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _ended(words: Sequence[str]) -> tuple[int, Sequence[str]]:
     """Run a command; return its exit code, and sentences that say why it failed."""
+    space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if space != resource.RLIM_INFINITY and space < _LEAST_ADDRESS_SPACE:
+        return 1, [_NO_MEMORY]
     try:
         code: int = app(args=words, prog_name="dbtool", standalone_mode=False) or 0
         sys.stdout.flush()
@@ -101,6 +106,8 @@ def _ended(words: Sequence[str]) -> tuple[int, Sequence[str]]:
 
 def failure(error: BaseException, words: Sequence[str]) -> tuple[int, Sequence[str]]:
     """Return the exit code and the sentences of an error."""
+    if _lacks_memory(error):
+        return 1, [_NO_MEMORY]
     match error:
         case DbtoolError():
             return error.exit_code, error.args
@@ -110,12 +117,20 @@ def failure(error: BaseException, words: Sequence[str]) -> tuple[int, Sequence[s
         case OSError() if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):
             _drop_standard_output()
             return 1, []
-        case OSError() if error.errno not in (None, errno.ENOMEM):
+        case OSError() if error.errno is not None:
             _drop_standard_output()
             return 1, [f"cannot use {error.filename or 'standard output'}: {error.strerror}"]
-    if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)):
-        return 1, [_NO_MEMORY]
     return 1, [_unexpected(error)]
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Return whether an error, or what it was raised from, is a lack of memory."""
+    while error is not None:
+        told = not isinstance(error, DbtoolError) and _OUT_OF_MEMORY.search(str(error))
+        if told or isinstance(error, MemoryError):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _unexpected(error: BaseException) -> str:

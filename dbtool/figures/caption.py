@@ -58,7 +58,7 @@ def facts_and_gaps(points: Points, panels: Sequence[Panel], *, commands: bool) -
         _releases(points),
         _workload(rows),
         _trials(rows),
-        _goals(rows),
+        _goals(points),
         f"dbtool\N{NO-BREAK SPACE}{__version__}",
     ]
     notes = [
@@ -126,11 +126,13 @@ def _trials(rows: pl.DataFrame) -> str:
     return f"n = {used} {noun} a study{wanted}"
 
 
-def _goals(rows: pl.DataFrame) -> str:
+def _goals(points: Points) -> str:
+    rows = points.rows
     columns = pl.selectors.by_name(
         "metric", "goal_metric", "goal", "goal_inclusive", require_all=False
     )
     goals = {goal_of(row) for row in rows.select(columns).unique().iter_rows(named=True)} - {""}
     if not goals:
         return ""
-    return f"goal: {goals.pop()}" if len(goals) == 1 else "goals as in the panels"
+    often = f", at {points.sustained} evaluations in a row" if points.sustained > 1 else ""
+    return (f"goal: {goals.pop()}" if len(goals) == 1 else "goals as in the panels") + often

@@ -50,7 +50,7 @@ class Request:
         through: "first" hangs lines of perfect scaling on each curve's first point, as the papers
             do, where a figure would fit them.
         bands: whether curves have bands; None: those of the figures that take any workloads.
-        sustained: evaluations in a row that have to be past the goal, in the figure steps.
+        sustained: evaluations in a row that have to be past the goal.
         trainable: the workloads that `dbtool produce` trains, for sentences about what is missing.
 
     Raises:
@@ -73,6 +73,7 @@ class Request:
             require_whole("trials", self.trials)
         if self.goal is not None:
             require_number("goal", self.goal)
+        require_whole("sustained", self.sustained)
         if self.through not in {None, *LINES}:
             raise unknown("line", str(self.through), LINES, "dbtool plot --help")
 
@@ -96,6 +97,7 @@ class Points:
         releases: those the request names, or the one the rows are from; in their order.
         sql: the query with its parameters filled in; it runs as it is.
         goal: as in the request.
+        sustained: as in the request.
         findings: what an analysis found of a panel's curve, by panel_order.
     """
 
@@ -105,6 +107,7 @@ class Points:
     releases: Sequence[str]
     sql: str
     goal: float | None = None
+    sustained: int = 1
     findings: Mapping[int, Findings] = field(default_factory=dict)
 
     @property
@@ -166,13 +169,16 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
 def keep_crossings(db: Releases, request: Request) -> None:
     """Compute when trials passed their workloads' goals, once for the queries of many figures.
 
-    The rows of these queries are the same with it; only `db` is changed.
+    The rows of these queries are the same with it; only `db` is changed. Sustained goals, which are
+    rarely asked for, are not kept.
 
     Raises:
         DbtoolError: a shard is damaged.
     """
     values = {"release": request.release, "goal": request.goal, "workloads": request.workloads}
     text = (schema_folder() / "kept_crossings.sql").read_text(encoding="utf-8")
+    if request.sustained > 1:
+        return
     # Two threads at once would be a conflict; other queries see all of it or nothing.
     with _KEEPING, db.cursor(writes=True) as cursor:
         for each in cursor.extract_statements(text):
@@ -187,7 +193,7 @@ def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request, query: st
     releases = request.releases or tuple(held["release"].drop_nulls().unique(maintain_order=True))
     left_out = frame.filter(pl.col("x").is_null())
     missing = {} if held.is_empty() else _missing(held, left_out, spec, request)
-    return Points(held, left_out, missing, releases, query, request.goal)
+    return Points(held, left_out, missing, releases, query, request.goal, request.sustained)
 
 
 def _no_data(

@@ -153,6 +153,10 @@ def ingest(
             options = {"--map": mapping, "--workload": workload, "--batch-size": batch_size}
             for option, value in (options | {"--release": release}).items():
                 if value is not None:
+                    from dbtool.sources.tables.files import require_there
+
+                    for path in found:
+                        require_there(path)
                     raise _needs_source(option)
             return _add_releases(found, into, on_progress, on_message)
     opened = open_source(

@@ -180,9 +180,11 @@ _COMPRESSED: Mapping[bytes, Callable[[BinaryIO], Any]] = {
 }
 
 
-def _text(file: BinaryIO) -> TextIO:
+def _text(path: Path, file: BinaryIO) -> TextIO:
     """Return the text of a file by its mark, without which it is UTF-8."""
     start = cast("io.BufferedReader", file).peek(4)
+    if start.startswith(b"PAR1"):
+        raise RunsError(f"{path} is Parquet and not text: let its name end with .parquet")
     return io.TextIOWrapper(file, encoding=encoding_of(start), newline="")
 
 
@@ -216,7 +218,7 @@ _Part: TypeAlias = "tuple[pl.DataFrame, set[str]]"
 
 
 def _csv_parts(path: Path, file: BinaryIO, on_note: OnNote) -> Iterator[_Part]:
-    with _text(file) as text:
+    with _text(path, file) as text:
         records = _csv_records(path, _Lines(text), on_note)
         line, header = next(records, (0, []))
         if not header:
@@ -268,7 +270,7 @@ def _csv_records(path: Path, lines: _Lines, on_note: OnNote) -> Iterator[tuple[i
 
 
 def _json_parts(path: Path, file: BinaryIO, on_note: OnNote) -> Iterator[_Part]:
-    with _text(file) as text:
+    with _text(path, file) as text:
         for numbers, rows in _in_parts(_json_records(path, _Lines(text), on_note)):
             names = dict.fromkeys(name for fields in rows for name in fields)
             columns = {name: [fields.get(name) for fields in rows] for name in names}

@@ -9,7 +9,7 @@ WITH chosen AS (
 ),
 curves AS (SELECT *, 100 AS asked_trials FROM named_by_difference('chosen', $workloads::VARCHAR[])),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', coalesce($sustained::BIGINT, 1))),
+trial_rows AS (FROM sustained_steps('asked', $sustained)),
 study_rows AS (FROM study_steps('trial_rows')),
 first_points AS (FROM steps_points('study_rows')),
 points AS (FROM fitted_scaling('first_points', $through::VARCHAR))

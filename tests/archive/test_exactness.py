@@ -89,8 +89,10 @@ def answers(db: Database, metric: str, count: int) -> Iterator[object]:
         yield found.select("step", "trial_id", "value").rows()
 
 
-@pytest.mark.parametrize("metric", ["classification_error", "average_precision"])
-@settings(max_examples=3)
+@pytest.mark.parametrize(
+    "metric", ["average_precision", pytest.param("classification_error", marks=pytest.mark.slow)]
+)
+@settings(max_examples=2)
 @given(studies=STUDIES)
 def test_answers_about_odd_values(
     tmp_path_factory: pytest.TempPathFactory, metric: str, studies: list[Trials]

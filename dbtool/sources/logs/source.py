@@ -21,7 +21,7 @@ from dbtool.sources.tables.guess import Guess, mapping_text
 from dbtool.sources.tables.layout import Layout
 from dbtool.sources.tables.mapping import listed, mapping_of, merged
 from dbtool.sources.tables.source import RunSource, runs_of
-from dbtool.store.table_files import Problems, RunsError, shown
+from dbtool.store.table_files import Notes, Problems, RunsError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -77,7 +77,8 @@ def read_logs(
         DbtoolError: there are no runs.
     """
     written = {} if mapping is None else read_toml(mapping, dict[str, Any], "mapping")
-    rows, layout = _read(paths, tool, written.get("files", {}), on_progress)
+    notes = Notes()
+    rows, layout = _read(paths, tool, written.get("files", {}), notes, on_progress)
     suggested = tomllib.loads(mapping_text(layout, _folder(paths[0])))
     # A tool knows its runs: of a step that was taken again, the last is the run's.
     suggested["files"]["repeated_steps"] = "last"
@@ -92,12 +93,12 @@ def read_logs(
     _refuse_unknown(tables, tool, paths[0])
     described = mapping_of(tables, mapping)
     name = release or described.release or ""
-    return runs_of(list(rows), described, name, rows.__getitem__)
+    return runs_of(list(rows), described, name, rows.__getitem__, notes)
 
 
 def guess_logs(paths: Sequence[Path], tool: LogFormat) -> Guess:
     """Write the mapping that logs suggest, with ? for what they do not state."""
-    rows, layout = _read(paths, tool, {}, lambda _done, _total: None)
+    rows, layout = _read(paths, tool, {}, Notes())
     return Guess(mapping_text(layout, _folder(paths[0])), tool, len(rows))
 
 
@@ -125,7 +126,8 @@ def _read(
     paths: Sequence[Path],
     tool: LogFormat,
     files: Mapping[str, Any],
-    on_progress: Callable[[int, int], None],
+    notes: Notes,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[dict[Path, list[pl.DataFrame]], Layout]:
     """Return the rows of each log, with the settings of their runs as columns, and the layout."""
     problems, read = Problems(), TOOLS[tool].read
@@ -142,6 +144,9 @@ def _read(
     for number, (path, above) in enumerate(found.items(), start=1):
         with problems:
             parts[path] = [(_name(each.name, above), each) for each in read(path)]
+            # Other tools write files beside those of measurements.
+            if tool == "text" and all(run.rows.is_empty() for _, run in parts[path]):
+                notes.of_file(path, "no line has the form that files.line gives")
             for name, each in parts[path]:
                 known = settings.setdefault(name, dict(_SETTING.findall(name)))
                 known.update(each.settings)
@@ -154,7 +159,8 @@ def _read(
     }
     every = pl.concat([frame for frames in rows.values() for frame in frames], how="diagonal")
     if every.is_empty():
-        raise DbtoolError(f"{_few(paths)}: the logs have no measurements")
+        reasons = notes.sentences() or [f"{_few(paths)}: the logs have no measurements"]
+        raise DbtoolError("; ".join(reasons))
     _refuse_without_steps(every, step)
     first = every.group_by(RUN, METRIC, maintain_order=True).head(_FIRST_VALUES)
     layout = Layout(len(rows), first.select(step, METRIC, VALUE), step, METRIC, VALUE, keys=[RUN])

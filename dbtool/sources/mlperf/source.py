@@ -48,6 +48,9 @@ class MlperfSource(RunsSource):
             except ValueError:
                 addition.report.leave_unused("a line is damaged", name)
                 continue
+            if logs == [[]]:
+                addition.report.leave_unused("it has no line of a log, :::MLLOG", name)
+                continue
             for number, events in enumerate(logs):
                 try:
                     run = self._run(name, number, events)

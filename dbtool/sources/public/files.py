@@ -53,7 +53,7 @@ def published_files(
     files: list[tuple[str, Path]] = []
     for path in paths:
         if not path.exists():
-            raise UsageError(f"there is no {path}")
+            raise UsageError(f"{path} does not exist: name an archive, a file or a folder")
         if path.is_dir():
             below = sorted(Path(entry.path) for entry in walk(path) if entry.is_file())
             files += ((file.relative_to(path).as_posix(), file) for file in below)

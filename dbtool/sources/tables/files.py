@@ -67,16 +67,22 @@ def files_of(path: Path, fits: Callable[[Path], bool]) -> list[Path]:
         fits: returns whether a file of a folder is one of those.
 
     Raises:
+        UsageError: the path does not exist.
         AccessError: a folder cannot be read.
     """
+    require_there(path)
     if is_folder(path):
         return [each for each in files_below(path) if fits(each)]
     if status_of(path) is not None:
         return [path]
-    if not has_magic(str(path)):
-        return []
     below = str(path.relative_to(path.anchor))
     return sorted(files_matching(Path(path.anchor), below), key=_natural)
+
+
+def require_there(path: Path) -> None:
+    """Raise UsageError for a path that does not exist, unless it is a pattern."""
+    if status_of(path) is None and not has_magic(str(path)):
+        raise UsageError(f"{path} does not exist: name a file, a folder, or a pattern in quotes")
 
 
 def files_below(folder: Path) -> list[Path]:

@@ -22,6 +22,7 @@ import polars as pl
 import pytest
 
 from dbtool.cli.main import failure
+from dbtool.core.errors import DbtoolError
 from tests.support.archives import LINES, small_study, write_tar
 from tests.support.file_server import running
 from tests.support.made_up import write_digits, write_letters, write_release
@@ -167,6 +168,21 @@ def test_standard_input_that_cannot_be_read(
     )
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode() == f"dbtool: standard input cannot be read: {reason}\n"
+
+
+def test_a_lack_of_memory_is_not_taken_for_damage() -> None:
+    error = DbtoolError("data cannot be opened: Out of Memory Error: Failed to allocate block")
+    assert failure(error, []) == (1, error.args)
+    error.__cause__ = duckdb.OutOfMemoryException("Failed to allocate block: out of memory")
+    assert failure(error, [])[1][0].startswith("there is not enough memory: ")
+
+
+@pytest.mark.parametrize("kibibytes", [200_000, 900_000, 2_000_000])
+def test_a_limit_of_address_space_is_told(kibibytes: int) -> None:
+    script = f"ulimit -v {kibibytes}; exec {sys.executable} -m dbtool steps 'mnist/*'"
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("dbtool: there is not enough memory: ")
 
 
 @pytest.mark.parametrize(

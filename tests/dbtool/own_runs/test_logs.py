@@ -336,7 +336,7 @@ def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path: Pat
         ({"trainer_state.json": "[]"}, "trainer_state.json: it is not a JSON object"),
         ({"trainer_state.json": "{}"}, "trainer_state.json: it has no log_history"),
         ({"trainer_state.json": '{"log_history": []}'}, "the logs have no measurements"),
-        ({"a.tfevents.1": "x" * 40}, "no measurements"),
+        ({"a.tfevents.1": "x" * 40}, "the logs have no measurements"),
         (
             {"meta.yaml": "run_id: a\n", "metrics/loss": "1 0.9 0\n2 0.8 0\n3 0.7 0\n"},
             "run 'a' has 3 values of 'loss' at one step: its steps were not logged",
@@ -374,3 +374,30 @@ def test_forms_of_lines_that_are_none(tmp_path: Path, form: str) -> None:
     (tmp_path / "m.toml").write_text(f'[files]\nline = "{form}"\n')
     with pytest.raises(UsageError, match=r"should have \{step\} and metrics in braces"):
         dbtool.ingest(tmp_path / "a.log", source="text", mapping=tmp_path / "m.toml")
+
+
+def test_a_text_log_without_a_line_of_the_form_is_named(tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text('[files]\nline = "iter {step}: loss {loss}"\n')
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.log").write_text("nothing here\n")
+    told: list[str] = []
+
+    def ingested() -> int:
+        [report] = dbtool.ingest(
+            tmp_path / "logs",
+            tmp_path / "db",
+            source="text",
+            mapping=tmp_path / "m.toml",
+            workload=WORKLOAD,
+            batch_size=8,
+            on_message=told.append,
+        )
+        return report.trials
+
+    sentence = f"{tmp_path / 'logs' / 'a.log'}: no line has the form that files.line gives"
+    with pytest.raises(DbtoolError) as error:
+        ingested()
+    assert str(error.value) == sentence
+    (tmp_path / "logs" / "b.log").write_text("iter 5: loss 0.5\n")
+    assert ingested() == 1
+    assert sentence in told

@@ -61,7 +61,7 @@ def test_a_part_of_a_path_takes_slashes(tmp_path: Path) -> None:
     [
         ("empty", "no file in TMP/empty is named as the mapping says, {study}/trial_{trial}/m.csv"),
         ("*.tsv", "no file fits TMP/*.tsv"),
-        ("absent.csv", "no file fits TMP/absent.csv"),
+        ("absent.csv", "TMP/absent.csv does not exist: name a file, a folder"),
         ("there.csv", "TMP/there.csv is not named as the mapping says, {study}/trial_{trial}/m"),
     ],
 )

@@ -202,7 +202,7 @@ def test_a_damaged_archive_says_so(tmp_path: Path, repository: Path) -> None:
         tree_id(tmp_path / "cut.tar.gz")
     with pytest.raises(DbtoolError, match="damaged or cut short"):
         add_source(public_source("opda", tmp_path / "cut.tar.gz"), tmp_path / "db")
-    with pytest.raises(UsageError, match="there is no"):
+    with pytest.raises(UsageError, match="does not exist: name an archive"):
         add_source(public_source("opda", tmp_path / "none"), tmp_path / "db")
     assert tarfile.is_tarfile(tmp_path / "x.tar.gz")
 

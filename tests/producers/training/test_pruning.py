@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -31,9 +31,6 @@ from tests.support.blocks import (
     made_up_split,
     train_to_states,
 )
-
-if TYPE_CHECKING:
-    pass
 
 # Few different values, so that there are ties; the largest and smallest floats among them.
 SENSITIVITY = st.sampled_from([0.0, 1e-45, 1e-30, 0.5, 1.0, 2.0, 3e38]) | st.floats(0, 4, width=32)
