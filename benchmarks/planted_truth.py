@@ -4,9 +4,10 @@ Steps follow curves of the family that is fitted, and others: knees that are mix
 that grows with the batch size, steps that rise again, and the noisy quadratic model of Zhang et al.
 2019 (arXiv 1907.04164, section 3). Most worlds are searches, whose trials are a bowl over two
 metaparameters with noise from the seed; tables are steps with noise, independent or correlated
-along the batch sizes; chains are windows in lockstep, each about the best trial of its neighbour.
-Each sweep draws its batch sizes, its numbers of trials, how often they are evaluated and when they
-end.
+along the batch sizes, or have one to eight replicates a batch size; chains are windows in lockstep,
+each about the best trial of its neighbour. Each sweep draws its batch sizes, its numbers of trials,
+how often they are evaluated and when they end. Laws are lines through the logarithms of critical
+batch sizes of three to eight workloads, which have intervals of their own.
 
     python -m benchmarks.planted_truth --sweeps 300 --world 'bend 0.4'
 """
@@ -24,8 +25,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dbtool.analysis.critical import StepsAt
+from dbtool.analysis.interval import Interval
+from dbtool.analysis.law import power_law
 from dbtool.analysis.scaling import Settings, scaling_of_searches, scaling_of_steps
-from dbtool.analysis.searches import Search
+from dbtool.analysis.searches import Search, median_errors, middle, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +75,10 @@ WORLDS = (
     "noisy quadratic",
     *("hyperbola, table", "growing noise scale, table", "hyperbola, correlated table"),
     "hyperbola, chain",
+    *(f"{bend}, replicates" for bend in ("bend 0.6", "hyperbola", "bend 1.8")),
 )
+LAWS = {"law": 0.0, "law with scatter": 0.6}
+"""By name the most by which logarithms of critical batch sizes scatter about the line."""
 
 
 class Truth(Protocol):
@@ -237,7 +243,9 @@ def sweep(world: str, seed: int) -> tuple[Outcome, Outcome]:
         found = scaling_of_searches(_searches(truth, sizes, rng), settings)
     else:
         truth = ShapeTruth(SHAPES[name], planted, rng)
-        if kind.endswith("table"):
+        if kind == "replicates":
+            found = scaling_of_steps(_replicates(truth, sizes, rng), settings)
+        elif kind.endswith("table"):
             luck = _LUCK if kind.startswith("correlated") else 0.0
             found = scaling_of_steps(_table(truth, sizes, luck, rng), settings)
         elif kind:
@@ -257,6 +265,37 @@ def _table(
         table.append(StepsAt(size, steps, steps))
         luck = correlation * luck + math.sqrt(1 - correlation**2) * float(rng.normal())
     return table
+
+
+def _replicates(truth: Truth, sizes: Floats, rng: np.random.Generator) -> list[StepsAt]:
+    """Return the medians of one to eight runs of each batch size, with what their spread tells."""
+    noise = rng.uniform(*NOISE)
+    runs = [
+        truth.fewest_steps(size) * np.exp(noise * rng.normal(size=rng.integers(1, 9)))
+        for size in sizes
+    ]
+    medians = [middle(each) for each in runs]
+    errors = median_errors(*zip(*map(spread, runs), strict=True))
+    return list(map(StepsAt, sizes, medians, medians, errors.tolist()))
+
+
+def law(scatter: float, seed: int) -> Outcome:
+    """Simulates a law of workloads; returns what is claimed of its exponent."""
+    rng = np.random.default_rng(seed)
+    count, exponent = int(rng.integers(3, 9)), rng.uniform(-1, 1)
+    x = rng.uniform(0, 4, count)
+    deviations = rng.uniform(0.05, 0.3, count)
+    y = 5 + exponent * x + rng.uniform(0, scatter) * rng.normal(size=count)
+    y += deviations * rng.normal(size=count)
+    known = [
+        Interval(math.exp(at), math.exp(at - 1.96 * own), math.exp(at + 1.96 * own))
+        for at, own in zip(y, deviations, strict=True)
+    ]
+    found = power_law(list(zip(np.exp(x).tolist(), known, strict=True)), level=0.95)
+    if found is None:
+        return Outcome("not_identified", covers=True, octaves=None)
+    of_law = found.exponent
+    return Outcome("identified", of_law.low <= exponent <= of_law.high, of_law.high - of_law.low)
 
 
 def _searches(truth: Truth, sizes: Floats, rng: np.random.Generator) -> list[Search]:
@@ -328,14 +367,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sweeps", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--world", choices=WORLDS, action="append", help="by default all")
+    parser.add_argument("--world", choices=[*WORLDS, *LAWS], action="append", help="by default all")
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.sweeps)
     print("| world | definition | intervals that hold it | identified | of all wrongly so "
           "| lower bound | upper bound | not | median width, octaves | median bias |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|---|---|")
     with ProcessPoolExecutor() as pool:
-        for world in options.world or WORLDS:
+        for world in options.world or [*WORLDS, *LAWS]:
+            if world in LAWS:
+                laws = tuple(pool.map(partial(law, LAWS[world]), seeds, chunksize=100))
+                print(_row(world, "exponent", laws), flush=True)
+                continue
             outcomes = list(pool.map(partial(sweep, world), seeds, chunksize=10))
             for definition, column in zip(
                 ("tradeoff", "overhead"), zip(*outcomes, strict=True), strict=True

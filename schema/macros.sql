@@ -192,20 +192,18 @@ WITH goals AS (FROM goals_of(asked)),
 crossings AS (FROM crossings_of('goals'))
 FROM steps_of_trials(asked, 'crossings');
 
--- The same to the first of so many evaluations in a row that are all past the goal; NULL stands for one.
+-- The same to the first of so many evaluations in a row that are all past the goal.
 CREATE MACRO sustained_steps(asked, evaluation_count) AS TABLE
 WITH goals AS (FROM goals_of(asked)),
-crossings AS (FROM crossings_of('goals') WHERE coalesce(evaluation_count, 1) = 1),
-sustained AS (FROM sustained_crossings('goals', evaluation_count) WHERE evaluation_count > 1),
-every AS (FROM crossings UNION ALL FROM sustained)
-FROM steps_of_trials(asked, 'every');
+crossings AS (FROM sustained_crossings('goals', evaluation_count))
+FROM steps_of_trials(asked, 'crossings');
 
--- As sustained_steps, with the evaluations around the goal: after is the last one that missed it, after which steps is the first
+-- Rows of trial_steps with the evaluations around the goal: after is the last one that missed it, after which steps is the first
 -- that did not. A trial that never passed the goal would have after all its evaluations; of one without any after is 0, and of
 -- one of a source that tells of the goal alone the step before.
-CREATE MACRO sustained_trial_crossings(asked, evaluation_count) AS TABLE
+CREATE MACRO with_misses(trial_rows) AS TABLE
 WITH crossed AS MATERIALIZED (
-    FROM sustained_steps(asked, evaluation_count)
+    FROM query_table(trial_rows)
 ),
 studies_asked AS (
     SELECT DISTINCT asked_row, release, workload, batch_size, metric FROM crossed
@@ -223,14 +221,20 @@ SELECT crossed.*, coalesce(after, if(told_alone, steps - 1, 0), 0) AS after
 FROM crossed
 LEFT JOIN missed USING (asked_row, trial_id)
 LEFT JOIN (
-    SELECT release, workload, batch_size, trial_id, json_text(producer, 'evaluations') = 'goal alone' AS told_alone
-    FROM trials
+    SELECT release, workload, batch_size, trial_id, told_alone
+    FROM stored.trials
 ) USING (release, workload, batch_size, trial_id)
 WHERE trial_id IS NOT NULL;
 
--- The same to the first evaluation past the goal.
+-- trial_steps with the evaluations around the goal.
 CREATE MACRO trial_crossings(asked) AS TABLE
-FROM sustained_trial_crossings(asked, 1);
+WITH crossed_rows AS (FROM trial_steps(asked))
+FROM with_misses('crossed_rows');
+
+-- The same to the first of so many evaluations in a row that are all past the goal.
+CREATE MACRO sustained_trial_crossings(asked, evaluation_count) AS TABLE
+WITH crossed_rows AS (FROM sustained_steps(asked, evaluation_count))
+FROM with_misses('crossed_rows');
 
 -- Of rows of trial_steps those of equally many trials of each study of a workload: the first best_of that ended, as many as
 -- the study with the fewest has. Steps to result are a minimum over a search, so that only those of equal numbers compare.

@@ -95,10 +95,9 @@ class Search:
         )
 
     def _at(self, rank: int) -> StepsAt:
-        index = rank - 1
-        at = np.argpartition(self.steps, index)[index]
-        lower, upper = np.partition(self.after, index)[index], self.steps[at]
-        error = 0.0 if self.errors is None else float(self.errors[at])
+        lower, upper = (np.partition(each, rank - 1)[rank - 1] for each in (self.after, self.steps))
+        # Of equal steps the first.
+        error = 0.0 if self.errors is None else float(self.errors[np.argmax(self.steps == upper)])
         return StepsAt(self.batch_size, float(lower), float(upper), error)
 
     def of(self, trials: NDArray[np.int64]) -> Search:

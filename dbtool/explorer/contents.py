@@ -42,6 +42,7 @@ TRIALS = pa.schema(
         ("steps", pa.int32()),
         ("learning_rate", pa.float64()),
         ("momentum", pa.float64()),
+        ("setting", pa.int32()),
         ("settings", pa.string()),
     ]
 )

@@ -14,7 +14,7 @@ from dbtool.core.checks import require_goal, require_number, require_whole
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
-from dbtool.store.questions import Question, index_question
+from dbtool.store.questions import Question, index_question, sustained_query
 from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def filled_query(spec: FigureSpec, request: Request) -> str:
         points AS (FROM steps_points('study_rows'))
     """
     values = {name: _literal(value) for name, value in _values(spec, request).items()}
-    text = spec.query_path.read_text(encoding="utf-8")
+    text = sustained_query(spec.query_path.read_text(encoding="utf-8"), request.sustained)
     return _PARAMETER.sub(lambda found: values[found[1]], text)
 
 
@@ -248,7 +248,6 @@ def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
         "metric": request.metric,
         "through": request.through,
         "bands": request.bands,
-        "sustained": request.sustained,
         "workloads": None if workloads is None else list(workloads),
     }
 

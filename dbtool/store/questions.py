@@ -25,6 +25,7 @@ Numbers: TypeAlias = "int | Iterable[int] | None"
 FIRST_TRIALS = 100
 """Number of each study's trials that the paper counts."""
 _ALL = ("*",)
+_SUSTAINED = {"trial_steps": "sustained_steps", "trial_crossings": "sustained_trial_crossings"}
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,22 @@ class Question:
     sql: str | duckdb.Statement
     values: Mapping[str, Any]
     measurements: bool = False
+
+
+def sustained_query(text: str, evaluation_count: int) -> str:
+    """Return a query of first passages that asks for so many evaluations in a row.
+
+    Each crossing of measurements that a query names takes time, so that it names one way alone.
+
+    Example:
+        >>> sustained_query("FROM trial_steps('asked')", 2)
+        "FROM sustained_steps('asked', 2)"
+    """
+    if evaluation_count == 1:
+        return text
+    for first, sustained in _SUSTAINED.items():
+        text = text.replace(f"{first}('asked')", f"{sustained}('asked', {evaluation_count})")
+    return text
 
 
 def index_question(name: str, **values: Any) -> Question:

@@ -20,6 +20,7 @@ from dbtool.store.questions import (
     known_release,
     require_goals,
     require_metric,
+    sustained_query,
     workload_names,
 )
 from dbtool.store.result import Result, lazy_measurements
@@ -330,9 +331,9 @@ class Releases:
             "metric": metric,
             "goal": goal,
             "trials": require_whole("trials", trials),
-            "sustained": require_whole("sustained", sustained),
         }
-        return self._frame("steps", measurements=True, **values)
+        text = sustained_query(query("steps"), require_whole("sustained", sustained))
+        return self.result(Question(text, values, measurements=True)).polars()
 
     def crossings(
         self,
@@ -365,12 +366,9 @@ class Releases:
         chosen = chosen_studies(self, workload, None, release)
         require_metric(self, metric)
         require_goals(self, chosen, metric, goal)
-        values = chosen | {
-            "metric": metric,
-            "goal": goal,
-            "sustained": require_whole("sustained", sustained),
-        }
-        return self._frame("crossings", measurements=True, **values)
+        values = chosen | {"metric": metric, "goal": goal}
+        text = sustained_query(query("crossings"), require_whole("sustained", sustained))
+        return self.result(Question(text, values, measurements=True)).polars()
 
     def best(
         self,

@@ -19,5 +19,5 @@ SELECT
     search_space,
     search,
     stopped
-FROM sustained_trial_crossings('asked', $sustained)
+FROM trial_crossings('asked')
 ORDER BY list_position($workloads, workload), release, batch_size, trial_id;

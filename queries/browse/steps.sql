@@ -12,7 +12,7 @@ WITH asked AS (
     FROM study_goals($workloads, $release, $batch_sizes, $metric, $goal)
 ),
 trial_rows AS (
-    FROM sustained_steps('asked', $sustained)
+    FROM trial_steps('asked')
 )
 SELECT
     release,

@@ -7,6 +7,7 @@ SELECT
     steps::INTEGER AS steps,
     learning_rate,
     momentum,
+    setting::INTEGER AS setting,
     settings::VARCHAR AS settings
 FROM trials
 WHERE release = $release AND workload = $workload

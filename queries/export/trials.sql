@@ -1,4 +1,4 @@
-SELECT *
+SELECT * EXCLUDE (told_alone)
 FROM stored.trials
 WHERE list_contains($workloads, workload)
     AND ($release IS NULL OR release = $release)

@@ -11,7 +11,7 @@ WITH asked AS (
     WHERE goal IS NOT NULL
     AND named_in(release, $release::VARCHAR)
 ),
-trial_rows AS (FROM sustained_trial_crossings('asked', $sustained)),
+trial_rows AS (FROM trial_crossings('asked')),
 fitted AS MATERIALIZED (
     SELECT
         release,

@@ -16,7 +16,7 @@ WITH curves AS (
     WHERE $goal::DOUBLE IS NULL OR series_order = 1
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
 points AS (
     SELECT * REPLACE (NULL::DOUBLE AS perfect)

@@ -10,7 +10,7 @@ asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT
 -- A trial of another label smoothing is one of the first that count, and reaches nothing.
 trial_rows AS (
     SELECT * REPLACE (CASE WHEN metaparameters['label_smoothing'] = label_smoothing THEN steps END AS steps)
-    FROM sustained_steps('asked', $sustained)
+    FROM trial_steps('asked')
 ),
 study_rows AS (FROM study_steps('trial_rows')),
 studies_asked AS (

@@ -8,7 +8,7 @@ WITH chosen AS (
 ),
 curves AS (SELECT *, 100 AS asked_trials FROM one_panel_each('chosen')),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
 first_points AS (FROM steps_points('study_rows')),
 points AS (FROM optimal('first_points', $metaparameter))

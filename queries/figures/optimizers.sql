@@ -20,7 +20,7 @@ WITH curves AS (
     QUALIFY count(*) OVER alike > 1
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
 first_points AS (FROM steps_points('study_rows')),
 points AS (FROM fitted_scaling('first_points', $through::VARCHAR))

@@ -14,7 +14,7 @@ panels AS (
     CROSS JOIN (SELECT near_batch_size(256, $release::VARCHAR, (SELECT list(workload) FROM listed)) AS nearest)
 ),
 asked AS (FROM drawn('panels', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 outcome_rows AS (FROM outcomes('trial_rows'))
 SELECT scattered.*, x_from, x_to, y_from, y_to
 FROM scattered('outcome_rows') AS scattered

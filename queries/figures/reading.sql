@@ -24,7 +24,7 @@ curves AS (
     FROM chosen
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 followed AS MATERIALIZED (
     SELECT
         *,

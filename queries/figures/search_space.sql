@@ -44,7 +44,7 @@ panels AS (
     JOIN metaparameters USING (workload)
 ),
 asked AS (FROM drawn('panels', $release::VARCHAR, NULL, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 outcome_rows AS (FROM outcomes('trial_rows'))
 SELECT *
 FROM gridded('outcome_rows')

@@ -7,6 +7,6 @@ trials of each study.
 */
 WITH panels AS (FROM curves_of($figure)),
 asked AS (FROM drawn('panels', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 outcome_rows AS (FROM outcomes('trial_rows'))
 FROM gridded('outcome_rows');

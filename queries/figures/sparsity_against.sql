@@ -11,7 +11,7 @@ curves AS (
     CROSS JOIN batch_sizes
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
 points AS (
     SELECT

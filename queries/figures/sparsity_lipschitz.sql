@@ -12,7 +12,7 @@ curves AS (
     JOIN (SELECT panel_order, list(workload) AS network_workloads FROM listed GROUP BY panel_order) USING (panel_order)
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
 best_rows AS (FROM study_best('asked')),
 followed AS MATERIALIZED (

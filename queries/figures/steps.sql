@@ -1,7 +1,6 @@
 /*
 Steps to result against batch size for any workloads: those named in one panel, or else one panel for those that share data
-set, optimizer and goal. The parameter metric replaces their metric; sustained is how many evaluations in a row have to be past
-the goal.
+set, optimizer and goal. The parameter metric replaces their metric.
 */
 WITH chosen AS (
     SELECT * REPLACE (coalesce($metric::VARCHAR, metric) AS metric)
@@ -9,7 +8,7 @@ WITH chosen AS (
 ),
 curves AS (SELECT *, 100 AS asked_trials FROM named_by_difference('chosen', $workloads::VARCHAR[])),
 asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
 first_points AS (FROM steps_points('study_rows')),
 points AS (FROM fitted_scaling('first_points', $through::VARCHAR))

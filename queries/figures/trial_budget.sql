@@ -19,7 +19,7 @@ curves AS (
     FROM limited
 ),
 asked AS (FROM drawn('curves', $release::VARCHAR, $goal::DOUBLE, NULL)),
-trial_rows AS (FROM sustained_steps('asked', $sustained)),
+trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
 points AS (FROM steps_points('study_rows'))
 FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, false));

@@ -14,7 +14,7 @@ import {
   scalingOfSteps,
   stepsRows,
 } from "./analysis/scaling";
-import { type Crossing, type StudyTrials, searchOf } from "./analysis/searches";
+import { type Crossing, type Search, type StudyTrials, searchOf, withErrors } from "./analysis/searches";
 import type { Drawn } from "./data/held";
 import { type OwnCurve, stepsOfOwn } from "./data/own";
 import { keyOf, metricOf, type Workload } from "./facts";
@@ -70,14 +70,14 @@ export function curveOfWorkload(drawn: Drawn, state: State, index: number, label
   const { studies, evaluations } = passing;
   const rules = { maximize: isMaximized(metric), inclusive: workload.goal_inclusive };
   const crossings = crossingsOf(studies, evaluations, goal, rules);
-  const searches = studies.map((study, place) => searchOf(study, crossings[place] as Crossing));
+  const searches = withErrors(studies.map((study, place) => searchOf(study, crossings[place] as Crossing)));
   const scaling = scalingOfSearches(searches, state.trials);
   const answer = { release: workload.release, workload: workload.workload, metric, goal, scaling, searches };
   return {
     ...base,
     ...answered(answer, state),
     rates: learningRateRows(answer),
-    studies: new Map(studies.map((study, place) => [study.batchSize, passedOf(study, crossings[place] as Crossing)])),
+    studies: new Map(studies.map((study, place) => [study.batchSize, passedOf(study, crossings[place] as Crossing, searches[place]!)])),
   };
 }
 
@@ -103,14 +103,20 @@ function answered(answer: Answer, state: State): Pick<Curve, "trials" | "leftOut
   return { trials, leftOut, steps, criticals: criticalRows(answer), perfect, fitted };
 }
 
-/** Its winner is the trial that counts with the fewest steps, of equal ones the first; see the macro study_steps. */
-function passedOf(study: StudyTrials, { steps }: Crossing): Passed {
-  const best = minIndex(steps);
+/**
+ * Its winner is the trial that counts with the fewest steps, of equal ones the first; of replicates the middle one of the
+ * setting with the fewest. See the macro study_steps.
+ */
+function passedOf(study: StudyTrials, { steps }: Crossing, search: Search): Passed {
+  const best = minIndex(search.steps);
+  const setting = search.settings[best];
+  const order = setting && [...setting.steps.keys()].sort((a, b) => setting.steps[a]! - setting.steps[b]! || a - b);
+  const [of, at] = setting && order ? [setting.study, order[(order.length - 1) >> 1]!] : [search.study, best];
   const winner = {
-    trial_id: study.trialId[best] as number,
-    steps: steps[best] as number,
-    learning_rate: known(study.learningRate[best]),
-    momentum: known(study.momentum[best]),
+    trial_id: of.trialId[at] as number,
+    steps: search.steps[best] as number,
+    learning_rate: known(of.learningRate[at]),
+    momentum: known(of.momentum[at]),
   };
   return { trial: study.trialId, steps, winner: Number.isFinite(winner.steps) ? winner : null };
 }

@@ -370,6 +370,37 @@ def test_states_of_every_condition(sources: list[list[Source]], tab: Opener) -> 
         _check(tabs[state.source.page], state)
 
 
+@pytest.mark.parametrize("settings", [8, 1])
+def test_replicates(tmp_path: Path, tab: Opener, settings: int) -> None:
+    """Measured trials of so many settings, whose replicates they are here."""
+    with dbtool.open(BUNDLED) as db:
+        rows = db.measurements(COPIED).collect().drop_nulls("val_classification_error")
+        statuses = db.trials(COPIED)
+    for (size,), of_size in statuses.group_by("batch_size", maintain_order=True):
+        trials = [
+            (
+                own["trial_id"],
+                own["status"],
+                {"learning_rate": 0.1 * (1 + own["trial_id"] % settings)},
+                rows.filter(batch_size=size, trial_id=own["trial_id"])
+                .select("step", "val_classification_error")
+                .to_dicts(),
+            )
+            for own in of_size.to_dicts()
+        ]
+        study = {"workload": "a/b/sgd", "batch_size": size, "goal": 0.03}
+        write_shard(tmp_path / "db", trials=trials, replicates=True, **study)
+    with dbtool.open(tmp_path / "db") as db:
+        page = _page(db, tmp_path)
+        source = Source(db, page, db.workloads().to_dicts()[0])
+        for goal, k in ((0.03, None), (0.05, None), (0.03, 3)):
+            state = State(
+                source, "val_classification_error", goal, k, db.crossings("a/b/sgd", goal=goal)
+            )
+            assert all(each.settings for each in state.searches)
+            _check(tab(page), state)
+
+
 def test_steps_alone(tab: Opener, bundled_page: Path) -> None:
     """Of a table of one's own, also where all batch sizes lie on one side of the critical one."""
     explorer = tab(bundled_page, at={"workload": "", "line": "first"})
@@ -390,6 +421,12 @@ def test_steps_alone(tab: Opener, bundled_page: Path) -> None:
     rows = explorer.csv("Steps to result")
     agree(rows, report.rows("steps").write_csv())
     agree(explorer.csv("Critical batch size"), report.rows("critical").write_csv())
+    # Rows of one batch size are replicates.
+    twice = pl.concat([tables[0], tables[0].with_columns(pl.col("steps") * 2), tables[0][2:]])
+    twice = twice.with_columns(workload=pl.lit("twice"))
+    explorer.drop(twice=twice.write_csv())
+    of_twice = [row for row in explorer.csv("Critical batch size") if row["workload"] == "twice"]
+    agree(of_twice, dbtool.scaling_of_table(twice).rows("critical").write_csv())
     # Through the first point.
     for row in rows:
         first = next(each for each in rows if each["workload"] == row["workload"])

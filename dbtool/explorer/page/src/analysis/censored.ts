@@ -24,6 +24,8 @@ export interface Intervals {
   readonly upper: readonly number[];
   /** The least standard deviation, more than 0. */
   readonly leastScale: number;
+  /** What each value counts, as the inverse of its standard deviation in units of the least one; without them 1. */
+  readonly weights?: readonly number[];
 }
 
 /**
@@ -33,19 +35,19 @@ export interface Intervals {
  * (Olsen 1978, Econometrica 46). Start, steps and end of Newton's method are the Python's, since some likelihoods have
  * no maximum or are flat about it: then the numbers are those at which it stops.
  */
-export function fitIntervals({ lower, upper, leastScale }: Intervals, offset: (index: number) => number): { likelihood: number; coefficient: number } {
+export function fitIntervals({ lower, upper, leastScale, weights = lower.map(() => 1) }: Intervals, offset: (index: number) => number): { likelihood: number; coefficient: number } {
   const low: number[] = [];
   const high: number[] = [];
   for (let index = 0; index < lower.length; index++) {
     const of = offset(index);
-    low.push(lower[index]! - of);
-    high.push(upper[index]! - of);
+    low.push((lower[index]! - of) * weights[index]!);
+    high.push((upper[index]! - of) * weights[index]!);
   }
   const most = 1 / leastScale;
-  let [inverse, shift] = startOf(low, high, leastScale);
+  let [inverse, shift] = startOf(low, high, weights, leastScale);
   // An observation that nothing is known of, or one of 0: the Python's numbers are none either.
   if (!Number.isFinite(inverse) || !Number.isFinite(shift)) return { likelihood: IMPOSSIBLE * low.length, coefficient: NaN };
-  let at = likelihoodAt(low, high, inverse, shift);
+  let at = likelihoodAt(low, high, weights, inverse, shift);
   let { value } = at;
   for (let iteration = 0; iteration < ITERATIONS; iteration++) {
     const second = -at.h11 + RIDGE * (1 - at.h11);
@@ -72,7 +74,7 @@ export function fitIntervals({ lower, upper, leastScale }: Intervals, offset: (i
     for (let halving = 0; halving < HALVINGS; halving++) {
       let tried = inverse + length * alongInverse;
       if (tried > most * (1 - ROUNDING)) tried = most;
-      at = likelihoodAt(low, high, tried, shift + length * alongShift);
+      at = likelihoodAt(low, high, weights, tried, shift + length * alongShift);
       if (at.value >= value) {
         inverse = tried;
         shift += length * alongShift;
@@ -88,32 +90,45 @@ export function fitIntervals({ lower, upper, leastScale }: Intervals, offset: (i
 }
 
 /** Least squares through the middles of the intervals. */
-function startOf(low: readonly number[], high: readonly number[], leastScale: number): [inverse: number, shift: number] {
+function startOf(
+  low: readonly number[],
+  high: readonly number[],
+  weights: readonly number[],
+  leastScale: number,
+): [inverse: number, shift: number] {
   // Of an interval without one end, the other end.
   const middles = low.map((from, index) => ((from === -Infinity ? high[index]! : from) + (high[index] === Infinity ? from : high[index]!)) / 2);
-  const coefficient = middles.reduce((sum, each) => sum + each, 0) / (low.length + RIDGE);
-  const squares = middles.reduce((sum, each) => sum + (each - coefficient) ** 2, 0);
+  const gram = weights.reduce((sum, each) => sum + each * each, RIDGE);
+  const coefficient = middles.reduce((sum, each, index) => sum + each * weights[index]!, 0) / gram;
+  const squares = middles.reduce((sum, each, index) => sum + (each - coefficient * weights[index]!) ** 2, 0);
   const scale = Math.max(Math.sqrt(squares / low.length), 2 * leastScale);
   return [1 / scale, coefficient / scale];
 }
 
 /** The log likelihood with its first and second derivatives. */
-function likelihoodAt(low: readonly number[], high: readonly number[], inverse: number, shift: number) {
+function likelihoodAt(
+  low: readonly number[],
+  high: readonly number[],
+  weights: readonly number[],
+  inverse: number,
+  shift: number,
+) {
   let [value, d0, d1, h00, h01, h11] = [0, 0, 0, 0, 0, 0];
   for (let index = 0; index < low.length; index++) {
     const lower = low[index]!;
     const upper = high[index]!;
-    const a = lower * inverse - shift;
+    const weight = weights[index]!;
+    const a = lower * inverse - weight * shift;
     if (lower === upper) {
       value += Math.log(inverse) - LOG_ROOT_2_PI - (a * a) / 2;
       d0 += 1 / inverse - a * lower;
-      d1 += a;
+      d1 += a * weight;
       h00 -= 1 / (inverse * inverse) + lower * lower;
-      h01 += lower;
-      h11 -= 1;
+      h01 += lower * weight;
+      h11 -= weight * weight;
       continue;
     }
-    const b = upper * inverse - shift;
+    const b = upper * inverse - weight * shift;
     let inLow: number;
     let inHigh: number;
     const s = Math.abs(a) * Math.SQRT1_2;
@@ -142,10 +157,10 @@ function likelihoodAt(low: readonly number[], high: readonly number[], inverse: 
     const hLow = inLow * (a === -Infinity ? 0 : a - inLow);
     const hBoth = inHigh * inLow;
     d0 += inHigh * to - inLow * from;
-    d1 += inLow - inHigh;
+    d1 += (inLow - inHigh) * weight;
     h00 += hHigh * to * to + hLow * from * from + 2 * hBoth * to * from;
-    h01 -= hHigh * to + hLow * from + hBoth * (to + from);
-    h11 += hHigh + hLow + 2 * hBoth;
+    h01 -= (hHigh * to + hLow * from + hBoth * (to + from)) * weight;
+    h11 += (hHigh + hLow + 2 * hBoth) * weight * weight;
   }
   // Halved steps do not end where nothing is possible.
   return { value: Number.isFinite(value) ? value : -Infinity, d0, d1, h00, h01, h11 };

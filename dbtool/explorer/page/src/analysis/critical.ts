@@ -26,6 +26,8 @@ export interface StepsAt {
   readonly lower: number;
   /** Steps that were; Infinity where no trial reached the goal. */
   readonly upper: number;
+  /** Standard error of the steps' logarithm, from replicates; 0 where there are none. */
+  readonly error?: number;
 }
 
 /** A quantity, whose value is told where it is identified. */
@@ -122,7 +124,8 @@ export function fitCurve(given: readonly StepsAt[], level: number): Curve | null
   if (reached.length <= PARAMETERS) return null;
   const logSizes = steps.map((each) => Math.log(each.batchSize));
   const lower = steps.map((each) => Math.log(each.lower));
-  const intervals = { lower, upper, leastScale: LEAST_SCALE };
+  const weights = steps.map((each) => 1 / Math.max((each.error ?? 0) / LEAST_SCALE, 1));
+  const intervals = { lower, upper, leastScale: LEAST_SCALE, weights };
   const fit = (logBend: number, logCritical: number) =>
     fitIntervals(intervals, (index) => logExcess(Math.exp(logBend), logCritical - logSizes[index]!));
   const penalised = (logBend: number, logCritical: number) =>

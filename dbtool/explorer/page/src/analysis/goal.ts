@@ -18,7 +18,7 @@ function reached(value: number, goal: number, maximize: boolean, inclusive: bool
 /** The trials that count of each study of a workload; studies without any are left out. */
 export function studiesOf(
   facts: readonly Pick<Study, "batch_size" | "windowed" | "search_space">[],
-  columns: Pick<Trials, "batch_size" | "trial_id" | "status" | "ordinal" | "learning_rate" | "momentum">,
+  columns: Pick<Trials, "batch_size" | "trial_id" | "status" | "ordinal" | "learning_rate" | "momentum" | "setting">,
 ): StudyTrials[] {
   const rows = new Map<number, number[]>(facts.map((each) => [each.batch_size, []]));
   for (let row = 0; row < columns.batch_size.length; row++) {
@@ -37,6 +37,7 @@ export function studiesOf(
         status: own.map((row) => columns.status[row]!),
         learningRate: Float64Array.from(own, (row) => columns.learning_rate[row]!),
         momentum: Float64Array.from(own, (row) => columns.momentum[row]!),
+        setting: Float64Array.from(own, (row) => columns.setting[row]!),
       };
     })
     .filter((study) => study.trialId.length > 0);

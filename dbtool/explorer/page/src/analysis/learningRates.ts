@@ -46,6 +46,7 @@ export class RateLaw {
 
 /** `best_rate`: the range of the best learning rates of a search; null where no trial reached the goal. */
 export function bestRate(search: Search): BestRate | null {
+  if (search.replicates) return null;
   const { after, steps, study: { batchSize, learningRate } } = search;
   const enough = NEARLY * Math.min(...steps);
   let [low, high, trials] = [Infinity, -Infinity, 0];

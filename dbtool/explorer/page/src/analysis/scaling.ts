@@ -45,7 +45,7 @@ export function scalingOfSearches(given: readonly Search[], trials: number | nul
   const known = enough
     .map((search) => ({ ...search.bestOf(k), isBound: hasWindows && !search.study.windowed }))
     .filter((each) => each.lower !== Infinity)
-    .map(({ batchSize, lower, upper, isBound }) => ({ batchSize, lower: isBound ? 0 : lower, upper }));
+    .map(({ isBound, ...each }) => (isBound ? { ...each, lower: 0 } : each));
   const rates = enough.map(bestRate).filter((each) => each !== null);
   return {
     ...scalingOfSteps(known),

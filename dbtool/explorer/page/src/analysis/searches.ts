@@ -4,6 +4,7 @@ import { max, min, minIndex } from "d3-array";
 import type { Study } from "../facts";
 import type { StepsAt } from "./critical";
 import { binomialChances } from "./distributions";
+import { medianErrors, middle } from "./replicates";
 
 /** Searches of fewer trials are left out, so that the rest can be compared at more. */
 const FEWEST_TRIALS = 5;
@@ -20,6 +21,8 @@ export interface StudyTrials {
   readonly learningRate: Float64Array;
   /** NaN where there is none. */
   readonly momentum: Float64Array;
+  /** The same number for the replicates of a setting; NaN where there are none. */
+  readonly setting: Float64Array;
 }
 
 /** When each trial of a study passed the goal: the columns after and steps of the question `crossings`. */
@@ -30,7 +33,7 @@ export interface Crossing {
   readonly steps: Float64Array;
 }
 
-/** The trials of a study, and when each passed the goal. */
+/** The trials of a study, and when each passed the goal; a setting with replicates is one trial, by their medians. */
 export class Search {
   private sortedAfter: Float64Array | undefined;
   private sortedSteps: Float64Array | undefined;
@@ -41,7 +44,16 @@ export class Search {
     readonly after: Float64Array,
     /** Steps of the first evaluation past the goal; Infinity where there is none. */
     readonly steps: Float64Array,
+    /** For each trial the replicates behind it; empty where none has any. */
+    readonly settings: readonly Search[] = [],
+    /** Standard errors of the logarithms of steps that these tell. */
+    readonly errors: readonly number[] = [],
   ) {}
+
+  /** The replicates of a study of one setting, which is no search; else null. */
+  get replicates(): Search | null {
+    return this.settings.length === 1 ? this.settings[0]! : null;
+  }
 
   /** How many were run, those that diverged among them. */
   get trials(): number {
@@ -55,6 +67,7 @@ export class Search {
 
   /** `median_between`: between which steps the median of the best of k lies; 0 or Infinity where trials are too few. */
   medianBetween(k: number, level: number): [low: number, high: number] {
+    if (this.replicates) return this.replicates.medianBetween(1, level);
     const [low, high] = ranksAroundMedian(this.trials, k, level);
     return [low === null ? 0 : this.at(low).lower, high === null ? Infinity : this.at(high).upper];
   }
@@ -62,7 +75,9 @@ export class Search {
   private at(rank: number): StepsAt {
     this.sortedAfter ??= this.after.slice().sort();
     this.sortedSteps ??= this.steps.slice().sort();
-    return { batchSize: this.study.batchSize, lower: this.sortedAfter[rank - 1]!, upper: this.sortedSteps[rank - 1]! };
+    const [lower, upper] = [this.sortedAfter[rank - 1]!, this.sortedSteps[rank - 1]!];
+    // Of equal steps the first.
+    return { batchSize: this.study.batchSize, lower, upper, error: this.errors[this.steps.indexOf(upper)] ?? 0 };
   }
 }
 
@@ -76,7 +91,37 @@ export function searchOf(study: StudyTrials, crossing: Crossing): Search {
     if (status[trial] === "INCOMPLETE") after[trial] = Math.max(after[trial]!, first);
     else if (status[trial] === "INFEASIBLE") after[trial] = Infinity;
   }
-  return new Search(study, after, crossing.steps);
+  const search = new Search(study, after, crossing.steps);
+  if (study.setting.every(Number.isNaN)) return search;
+  const trials = Map.groupBy(after.keys(), (trial) => `${study.setting[trial]} ${Number.isNaN(study.setting[trial]) ? trial : ""}`);
+  const settings = [...trials.values()].map((own) => {
+    const of = (values: ArrayLike<number>) => Float64Array.from(own, (trial) => values[trial]!);
+    return new Search(studyOf(study, of), of(after), of(crossing.steps));
+  });
+  const medians = (name: "after" | "steps", whole: (value: number) => number) =>
+    Float64Array.from(settings, (each) => whole(middle([...each[name]])));
+  const firsts = [...trials.values()].map((own) => own[0]!);
+  const ofSettings = studyOf(study, (values) => Float64Array.from(firsts, (trial) => values[trial]!));
+  return new Search(ofSettings, medians("after", Math.floor), medians("steps", Math.ceil), settings);
+}
+
+/** A study with only some of its trials. */
+function studyOf(study: StudyTrials, of: (values: ArrayLike<number>) => Float64Array): StudyTrials {
+  return { ...study, trialId: of(study.trialId), learningRate: of(study.learningRate), momentum: of(study.momentum) };
+}
+
+/** `searches`: with the standard errors that all replicates of a workload tell together. */
+export function withErrors(given: readonly Search[]): Search[] {
+  if (!given.some((each) => each.settings.length)) return [...given];
+  const runs = given.map((each) =>
+    each.settings.length ? each.settings.map((of) => [...of.steps]) : [...each.steps].map((of) => [of]),
+  );
+  const errors = medianErrors(runs.flat());
+  let first = 0;
+  return given.map((each, index) => {
+    const own = errors.slice(first, (first += runs[index]!.length));
+    return new Search(each.study, each.after, each.steps, each.settings, own);
+  });
 }
 
 /** Between which steps the first trial passed the goal; where none did, after how many the last was still trained. */

@@ -6,7 +6,7 @@ import { type Facts, type Metric, type Study, type Workload, textOf } from "../f
 import { type Evaluations, evaluationsOf, goalsOf, NO_NUMBER } from "./evaluations";
 import { type ParquetFile, type Table, type Wanted, embeddedFile, remoteFile } from "./parquet";
 
-const TRIALS = ["batch_size", "trial_id", "ordinal", "steps", "learning_rate", "momentum"] as const;
+const TRIALS = ["batch_size", "trial_id", "ordinal", "steps", "learning_rate", "momentum", "setting"] as const;
 const TEXTS = ["status", "settings"] as const;
 const IMPROVEMENTS = ["batch_size", "trial_id", "after", "step", "value"] as const;
 

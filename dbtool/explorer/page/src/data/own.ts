@@ -2,6 +2,7 @@
 
 import type { StepsAt } from "../analysis/critical";
 import { crossingsOf } from "../analysis/goal";
+import { medianErrors, middle } from "../analysis/replicates";
 import { type StudyTrials, firstPast } from "../analysis/searches";
 import { type Row, rowsOfCsv } from "../csv";
 import { type Evaluations, evaluationsOf } from "./evaluations";
@@ -70,7 +71,7 @@ function evaluated(file: string, rows: readonly Row[], metric: string): Evaluati
 export function stepsOfOwn({ steps, evaluations }: OwnCurve, goal: number | null, maximize: boolean): StepsAt[] {
   if (!evaluations) return steps ?? [];
   const trials = Map.groupBy(evaluations.trial_id.keys(), (row) => evaluations.batch_size[row]!);
-  const unknown = { searchSpace: {}, windowed: false, status: [], learningRate: new Float64Array(), momentum: new Float64Array() };
+  const unknown = { searchSpace: {}, windowed: false, status: [], learningRate: new Float64Array(), momentum: new Float64Array(), setting: new Float64Array() };
   const studies = [...trials].map(([batchSize, rows]): StudyTrials => {
     return { ...unknown, batchSize, trialId: [...new Set(rows.map((row) => evaluations.trial_id[row]!))] };
   });
@@ -92,21 +93,15 @@ export function withOwn(own: readonly OwnCurve[], more: readonly OwnCurve[]): Ow
 }
 
 function stepsOf(file: string, rows: readonly Row[]): StepsAt[] {
-  const known = new Set<number>();
-  return rows.flatMap((row) => {
-    const batchSize = positive(file, row, "batch_size");
-    if (known.has(batchSize)) {
-      throw new Error(
-        `${file}, line ${row["line"]}: batch_size ${batchSize} is there twice; leave the fewest steps of each, and name the ` +
-          "workloads if there are several",
-      );
-    }
-    known.add(batchSize);
-    // Of a goal that was missed it is not known when: as in `dbtool scaling --csv`, the batch size tells nothing.
-    if (row["steps"] === "") return [];
-    const steps = positive(file, row, "steps");
-    return [{ batchSize, lower: steps, upper: steps }];
+  const sizes = [...Map.groupBy(rows, (row) => positive(file, row, "batch_size"))];
+  const runs = sizes.map(([batchSize, of]) => {
+    const steps = of.map((row) => (row["steps"] === "" ? Infinity : positive(file, row, "steps")));
+    return { batchSize, steps, median: middle(steps) };
   });
+  // Of a goal that was missed it is not known when: as in `dbtool scaling --csv`, the batch size tells nothing.
+  const known = runs.filter((each) => Number.isFinite(each.median));
+  const errors = medianErrors(known.map((each) => each.steps));
+  return known.map(({ batchSize, median }, index) => ({ batchSize, lower: median, upper: median, error: errors[index]! }));
 }
 
 function positive(file: string, row: Row, name: string): number {
