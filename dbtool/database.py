@@ -10,7 +10,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded
 from dbtool.store.locations import named_location
 from dbtool.store.opening import FETCH_BYTES, open_location
-from dbtool.store.questions import known_release, workload_names
+from dbtool.store.questions import chosen_workloads, known_release
 from dbtool.store.releases import Releases
 from dbtool.store.result import names_uncut
 
@@ -118,7 +118,7 @@ class Database(Releases):
 
         from dbtool.analysis.costs import step_time as read_step_time
         from dbtool.analysis.scaling import Settings
-        from dbtool.report import Law, law_of_table, scaling_of_trials
+        from dbtool.report import LawColumn, law_of_table, scaling_of_trials
 
         seconds = None if step_time is None else read_step_time(step_time)
         settings = Settings(level, overhead, start, trials, curve, sustained, seconds, devices, at)
@@ -132,10 +132,10 @@ class Database(Releases):
                     f"no workload has numbers of {law}: name a column of `dbtool workloads` or of "
                     "their definitions, or give a table of workloads (--with)"
                 )
-            known = Law(law, dict(found.iter_rows()))
+            known = LawColumn(law, dict(found.iter_rows()))
         goals = [goal] if goal is None or isinstance(goal, int | float) else list(goal)
-        names = workload_names(self, workload, release)
-        others = [] if against is None else workload_names(self, against, release)
+        names = chosen_workloads(self, workload, release)
+        others = [] if against is None else chosen_workloads(self, against, release)
         every = list(dict.fromkeys([*names, *others]))
         crossings = pl.concat(
             self.crossings(every, goal=each, metric=metric, sustained=sustained, release=release)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool.analysis.answers import answers_of_table, answers_of_trials
-from dbtool.analysis.columns import FILE, positive, text_table
+from dbtool.analysis.columns import TABLE_FILE, positive, text_table
 from dbtool.analysis.comparison import comparison_rows, tasks_of
 from dbtool.analysis.costs import step_time as read_step_time
 from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
@@ -56,7 +56,7 @@ class Trials:
 
 
 @dataclass(frozen=True)
-class Law:
+class LawColumn:
     """A column of workloads.
 
     Attributes:
@@ -84,7 +84,7 @@ class ScalingReport:
     settings: Settings
     trials: Trials | None = None
     against: Sequence[Answer] = ()
-    law: Law | None = None
+    law: LawColumn | None = None
 
     def rows(self, kind: str = "critical") -> pl.DataFrame:
         """Return the rows of one kind; docs/scaling.md has the columns.
@@ -249,7 +249,7 @@ def scaling_of_trials(
     settings: Settings,
     workloads: Collection[str],
     against: Collection[str] = (),
-    law: Law | None = None,
+    law: LawColumn | None = None,
 ) -> ScalingReport:
     """Return the report of trials, with all that its text and its rows need.
 
@@ -324,7 +324,7 @@ def scaling_of_table(
     return ScalingReport(answers_of_table(table, settings), settings, law=known)
 
 
-def law_of_table(column: str, table: str | os.PathLike[str] | pl.DataFrame) -> Law:
+def law_of_table(column: str, table: str | os.PathLike[str] | pl.DataFrame) -> LawColumn:
     """Return a column of a table with the column workload.
 
     Raises:
@@ -334,5 +334,5 @@ def law_of_table(column: str, table: str | os.PathLike[str] | pl.DataFrame) -> L
     rows = text_table(table, ("workload", column), f"workload and {column}")
     known = rows.select("workload", positive(rows, column)).unique(maintain_order=True)
     for name in known.filter(known["workload"].is_duplicated())["workload"]:
-        raise UsageError(f"{rows[FILE][0]}: {name} has two values of {column}")
-    return Law(column, dict(known.iter_rows()))
+        raise UsageError(f"{rows[TABLE_FILE][0]}: {name} has two values of {column}")
+    return LawColumn(column, dict(known.iter_rows()))

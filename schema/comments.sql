@@ -88,6 +88,7 @@ COMMENT ON COLUMN measurements.val_average_precision IS 'Average precision on th
 COMMENT ON COLUMN measurements.test_average_precision IS 'Average precision on the test split; higher is better. Unit: share from 0 to 1. NULL between evaluations, and where it was not measured.';
 COMMENT ON COLUMN measurements.batch_cross_entropy_error IS 'Mean loss on the step''s own batch, before its update. Unit: nats an example. NULL at step 0, and where it was not recorded, as in archives.';
 COMMENT ON COLUMN measurements.other_metrics IS 'Metrics without a column of their own, by name. Unit: that of each metric. NULL where a step has none.';
+COMMENT ON COLUMN measurements.seconds IS 'Time since training began, as the source tells it. Unit: seconds. NULL where it does not, as in archives and of producers.';
 
 COMMENT ON VIEW evaluations IS 'The metrics of the measurements in long form, for queries that take the metric as a value. A row a value.';
 COMMENT ON COLUMN evaluations.release IS 'The release that it belongs to.';
@@ -98,6 +99,7 @@ COMMENT ON COLUMN evaluations.status IS 'The trial''s status: COMPLETE, INCOMPLE
 COMMENT ON COLUMN evaluations.step IS 'Updates made so far. Unit: updates.';
 COMMENT ON COLUMN evaluations.metric IS 'The name of a column of measurements.';
 COMMENT ON COLUMN evaluations.value IS 'What it was. Unit: that of the metric.';
+COMMENT ON COLUMN evaluations.seconds IS 'Time since training began; see measurements.seconds. Unit: seconds.';
 
 COMMENT ON VIEW figure_curves IS 'The curves of the figures that name their own: what queries/figures draws. A row a curve; where a figure has a panel a study or a metaparameter, a row a panel.';
 COMMENT ON COLUMN figure_curves.figure IS 'The figure''s name, as `dbtool plot --list` prints it.';

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from dbtool.analysis.columns import FILE, positive, text_table
+from dbtool.analysis.columns import TABLE_FILE, positive, text_table
 from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.scaling import Scaling, Settings, scaling_of_searches, scaling_of_steps
 from dbtool.analysis.searches import median_errors, middle, searches, spread
@@ -99,7 +99,7 @@ def answers_of_table(
     twice = numbers.select("workload", "batch_size").is_duplicated().arg_true()
     if (bounded or summed) and len(twice):
         raise UsageError(
-            f"{rows[FILE][0]}, line {rows[LINE][twice[1]]}: batch_size "
+            f"{rows[TABLE_FILE][0]}, line {rows[LINE][twice[1]]}: batch_size "
             f"{numbers['batch_size'][twice[1]]:g} is there twice; rows with n and sd, or lower and "
             "upper, are one a batch size"
         )

@@ -42,10 +42,10 @@ def text_table(
             raise UsageError(f"{file} has no column {name}: its first line names {names}")
     if rows.is_empty():
         raise UsageError(f"{file} has no rows below its first line")
-    return rows.with_columns(pl.lit(file).alias(FILE))
+    return rows.with_columns(pl.lit(file).alias(TABLE_FILE))
 
 
-FILE = "\0file"
+TABLE_FILE = "\0file"
 """The column of the table's name in messages."""
 
 
@@ -63,7 +63,7 @@ def positive(
     is_empty = (texts.is_null() | (texts == "")) & may_be_empty
     for row in (~is_empty & ~is_right.fill_null(value=False)).arg_true():
         raise UsageError(
-            f"{rows[FILE][0]}, line {rows[LINE][row]}: {name} {texts[row]!r} is not a number "
+            f"{rows[TABLE_FILE][0]}, line {rows[LINE][row]}: {name} {texts[row]!r} is not a number "
             "above 0"
         )
     return numbers.alias(name)

@@ -87,7 +87,7 @@ def step_time(text: str | os.PathLike[str]) -> StepTime:
 
 
 @dataclass(frozen=True)
-class Run:
+class BestRun:
     """The best run on a number of devices.
 
     Attributes:
@@ -103,7 +103,7 @@ class Run:
     hours: Interval
 
 
-def runs(curve: FittedCurve, seconds: StepTime, devices: int) -> list[Run]:
+def runs(curve: FittedCurve, seconds: StepTime, devices: int) -> list[BestRun]:
     """Return the best run on 1, 2, 4 … devices, up to a number; the first is the cheapest.
 
     Batch sizes lie between the least and the largest that reached the goal. Numbers of devices are
@@ -115,7 +115,7 @@ def runs(curve: FittedCurve, seconds: StepTime, devices: int) -> list[Run]:
         devices: the most.
     """
     counts = [2**power for power in range(devices.bit_length()) if 2**power < devices] + [devices]
-    found: list[Run] = []
+    found: list[BestRun] = []
     for count in counts:
         run = _best(curve, seconds, count)
         if not found or (run.hours.value or 0) < (found[-1].hours.value or 0):
@@ -123,7 +123,7 @@ def runs(curve: FittedCurve, seconds: StepTime, devices: int) -> list[Run]:
     return found
 
 
-def _best(curve: FittedCurve, seconds: StepTime, devices: int) -> Run:
+def _best(curve: FittedCurve, seconds: StepTime, devices: int) -> BestRun:
     sizes = np.geomspace(*curve.reached, _POINTS)
     log_seconds = np.log(seconds.at(sizes / devices))
 
@@ -139,4 +139,4 @@ def _best(curve: FittedCurve, seconds: StepTime, devices: int) -> Run:
     hours = taken * math.exp(np.interp(math.log(at), np.log(sizes), log_seconds)) / _HOUR
     least, most = float((fewest - slack[:, 0]).min()), float((fewest + slack[:, 0]).max())
     low, high = math.exp(least) / _HOUR, math.exp(most) / _HOUR
-    return Run(devices, size, taken, Interval(hours, min(low, hours), max(high, hours)))
+    return BestRun(devices, size, taken, Interval(hours, min(low, hours), max(high, hours)))

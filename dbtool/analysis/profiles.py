@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dbtool.analysis.comparison import Task, Tasks
     from dbtool.analysis.searches import Search
 
-FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+PROFILE_FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 # A ratio that equals a factor on paper counts as within it.
 _ROUNDING = 1 + 1e-12
 _ROWS: dict[str, type[pl.DataType]] = {
@@ -44,7 +44,7 @@ _ROWS: dict[str, type[pl.DataType]] = {
 
 
 def performance_profiles(
-    tasks: Tasks, *, k: int | None = None, factors: Sequence[float] = FACTORS
+    tasks: Tasks, *, k: int | None = None, factors: Sequence[float] = PROFILE_FACTORS
 ) -> pl.DataFrame:
     """Return the profiles of all optimizers over the cells in which each of them was measured.
 

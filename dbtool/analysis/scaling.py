@@ -18,7 +18,7 @@ from dbtool.core.errors import unknown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dbtool.analysis.costs import Run, StepTime
+    from dbtool.analysis.costs import BestRun, StepTime
     from dbtool.analysis.critical import Estimate, FittedCurve
     from dbtool.analysis.interval import Interval
     from dbtool.analysis.kinds import Form
@@ -143,7 +143,7 @@ class Scaling:
     steps_at: Interval | None = None
     learning_rate: Interval | None = None
     momentum: Interval | None = None
-    runs: Sequence[Run] = ()
+    runs: Sequence[BestRun] = ()
 
     @property
     def reached(self) -> list[float]:

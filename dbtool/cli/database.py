@@ -57,10 +57,10 @@ def tell_unlike_definitions(
     db: store.Database, workloads: Iterable[str], release: str | None
 ) -> None:
     """Name the workloads whose settings differ between releases, so their steps do not compare."""
-    from dbtool.store.questions import index_question, workload_names
+    from dbtool.store.questions import chosen_workloads, index_question
 
     unlike = [] if release else db.result(index_question("unlike_definitions")).rows()
-    names = set(workload_names(db, workloads)) if unlike else set()
+    names = set(chosen_workloads(db, workloads)) if unlike else set()
     by_releases: dict[tuple[str, ...], list[str]] = {}
     for workload, releases in unlike:
         if workload in names:

@@ -114,7 +114,7 @@ def import_(
             `published` are compared with the published table.
     """
     import dbtool
-    from dbtool.sources.public.catalog import is_source, source_names
+    from dbtool.sources.public.catalog import is_source, public_source_names
 
     told: dict[str, Any] = {"on_message": tell}
     if is_source(source):
@@ -122,7 +122,7 @@ def import_(
             dbtool.import_source(source, *path or (), into=db, on_progress=on_progress, **told)
         return
     if path:
-        raise unknown("source", source, source_names(), "dbtool fetch --list")
+        raise unknown("source", source, public_source_names(), "dbtool fetch --list")
     with bar("importing", "files" if Path(source).is_dir() else "bytes") as on_progress:
         dbtool.import_archive(source, db, release=release, on_progress=on_progress, **told)
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from dbtool import __version__
 from dbtool.core.errors import DbtoolError, first_sentence
 from dbtool.core.resources import queries_folder, query
-from dbtool.store.questions import Question, known_release, workload_names
+from dbtool.store.questions import Question, chosen_workloads, known_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Tables:
+class PageTables:
     """Files for the tables of the page.
 
     Attributes:
@@ -137,7 +137,7 @@ def choose(db: Releases, workload: Patterns, release: str | None) -> Chosen:
         DbtoolError: a shard is damaged.
     """
     release = known_release(db, release)
-    named = {"workloads": workload_names(db, workload, release), "release": release}
+    named = {"workloads": chosen_workloads(db, workload, release), "release": release}
     counted = _asked(db, "values", **named)
     names = counted.columns[2:]
     return Chosen(
@@ -149,7 +149,7 @@ def choose(db: Releases, workload: Patterns, release: str | None) -> Chosen:
 def write_tables(
     db: Releases,
     chosen: Chosen,
-    tables: Tables,
+    tables: PageTables,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[dict[str, Any]]:
     """Write the tables one workload at a time; return what the page shows of each workload.

@@ -21,7 +21,7 @@ from dbtool import __version__
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import finish, unfinished, write_whole
 from dbtool.core.manifest import read_manifest
-from dbtool.explorer.contents import Tables, facts_of, write_tables
+from dbtool.explorer.contents import PageTables, facts_of, write_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,7 +70,7 @@ def write_alone(
         DbtoolError: the application was not built, or a shard is damaged.
     """
     trials, improvements, curves = BytesIO(), BytesIO(), BytesIO()
-    tables = Tables(trials, improvements, None if material.chosen.is_large else curves)
+    tables = PageTables(trials, improvements, None if material.chosen.is_large else curves)
     workloads = write_tables(material.db, material.chosen, tables, on_progress)
     text = page(
         facts_of(material.db, workloads, bibtex=material.bibtex, options=options),
@@ -104,7 +104,7 @@ def write_beside(
             for name, path in paths.items()
         }
         sinks = {name: file for name, (file, _) in opened.items()}
-        tables = Tables(sinks["trials"], sinks["improvements"], sinks.get("curves"))
+        tables = PageTables(sinks["trials"], sinks["improvements"], sinks.get("curves"))
         workloads = write_tables(material.db, material.chosen, tables, on_progress)
         for name, (file, temporary) in opened.items():
             finish(file, temporary, folder / paths[name])

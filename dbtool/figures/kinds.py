@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from dbtool.figures.panels import Renderer
     from dbtool.figures.points import Points
-    from dbtool.figures.specs import FigureSpec, Kind
+    from dbtool.figures.specs import FigureSpec, PanelKind
 
 
 _FEWEST = "the fewest steps to the goal of any trial"
 
-RENDERERS: Mapping[Kind, Renderer] = {
+RENDERERS: Mapping[PanelKind, Renderer] = {
     "steps_to_result": LineRenderer(
         f"A point is {_FEWEST} of a study, which is the search at one batch size.",
         guides=("perfect",),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dbtool.figures.scales import Size
     from dbtool.figures.scaling import Findings
-    from dbtool.figures.specs import Kind, Scale
+    from dbtool.figures.specs import PanelKind, Scale
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Panel:
         findings: what an analysis found of its curve.
     """
 
-    kind: Kind
+    kind: PanelKind
     renderer: Renderer
     title: str
     goal: str

@@ -19,10 +19,10 @@ from dbtool.figures.caption import alternative_text, caption_of, title_of
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
 from dbtool.figures.points import NoDataError, keep_crossings, read_points
-from dbtool.figures.scaling import BY_GOAL, SCALING, goal_points, scaling_points
+from dbtool.figures.scaling import BY_GOAL, SCALING_FIGURE, goal_points, scaling_points
 from dbtool.figures.specs import find_figure, format_of
 from dbtool.figures.style import DOTS_PER_INCH, RC
-from dbtool.store.questions import known_release, workload_names
+from dbtool.store.questions import chosen_workloads, known_release
 
 if TYPE_CHECKING:
     import os
@@ -146,7 +146,7 @@ def plot_scaling(
         points = goal_points(answers, settings)
         return Plot(draw(points, BY_GOAL, width), points, BY_GOAL)
     points = scaling_points(db, answers, settings, on_left_out)
-    return Plot(draw(points, SCALING, width), points, SCALING)
+    return Plot(draw(points, SCALING_FIGURE, width), points, SCALING_FIGURE)
 
 
 def require_width(width: float | None) -> None:
@@ -175,7 +175,7 @@ def checked(db: Releases, request: Request) -> Request:
     if workloads is not None:
         # With several releases each workload need be in one of them only.
         alone = release if release is None or "," not in release else None
-        workloads = tuple(workload_names(db, workloads, alone))
+        workloads = tuple(chosen_workloads(db, workloads, alone))
     return replace(request, release=release, workloads=workloads)
 
 

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.critical import Estimate
     from dbtool.analysis.scaling import Scaling, Settings
-    from dbtool.figures.specs import Kind
+    from dbtool.figures.specs import PanelKind
     from dbtool.store.releases import Releases
 
 STEPS_FIGURE = find_figure("steps")
-SCALING = msgspec.structs.replace(
+SCALING_FIGURE = msgspec.structs.replace(
     STEPS_FIGURE, name="scaling", query=STEPS_FIGURE.name, title="How far larger batches help"
 )
 """The figure of steps as it is drawn with the results of the analysis."""
 BY_GOAL = msgspec.structs.replace(
-    SCALING, title="Critical batch size against the goal", kind="critical", query="scaling"
+    SCALING_FIGURE, title="Critical batch size against the goal", kind="critical", query="scaling"
 )
 """The figure of critical batch sizes to several goals."""
 NOTE = (
@@ -112,7 +112,7 @@ def goal_points(answers: Sequence[Answer], settings: Settings) -> Points:
     return Points(frame, frame.clear(), {}, list(dict.fromkeys(releases)), "")
 
 
-def _row(answer: Answer, order: int, kind: Kind) -> dict[str, object]:
+def _row(answer: Answer, order: int, kind: PanelKind) -> dict[str, object]:
     """Return what all points of an answer have in common."""
     name = answer.workload or "steps"
     return {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-Kind: TypeAlias = Literal[
+PanelKind: TypeAlias = Literal[
     "steps_to_result",
     "normalised",
     "metaparameter",
@@ -69,7 +69,7 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     name: str
     title: str
     question: str
-    kind: Kind
+    kind: PanelKind
     heading: str = ""
     like: str = ""
     query: str = ""

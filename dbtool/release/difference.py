@@ -10,7 +10,7 @@ import pyarrow as pa
 from dbtool.core.checks import require_whole
 from dbtool.core.errors import UsageError
 from dbtool.core.resources import query
-from dbtool.store.questions import FIRST_TRIALS, require_goals, require_metric, workload_names
+from dbtool.store.questions import FIRST_TRIALS, chosen_workloads, require_goals, require_metric
 from dbtool.store.result import Result
 from dbtool.store.statements import table_of
 
@@ -51,7 +51,7 @@ def diff(
         ...     print(dbtool.diff(old, new))
     """
     if goal is not None:
-        named = {"workloads": workload_names(first, None), "release": None}
+        named = {"workloads": chosen_workloads(first, None), "release": None}
         require_goals(first, named, metric, goal)
     elif metric is not None:
         raise UsageError("a metric needs the value that it is to pass: give it with --goal X")

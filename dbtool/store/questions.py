@@ -91,7 +91,7 @@ def _require_held(
             raise unknown(kind, each, there, listing)
 
 
-def workload_names(db: Releases, patterns: Patterns, release: str | None = None) -> list[str]:
+def chosen_workloads(db: Releases, patterns: Patterns, release: str | None = None) -> list[str]:
     """Return the names of the workloads that match patterns, without duplicates, in their order.
 
     Args:
@@ -169,7 +169,7 @@ def chosen_studies(
         UsageError: a name or batch size does not exist.
     """
     release = known_release(db, release)
-    names, sizes = workload_names(db, workload, release), _numbers(batch_size, "batch_size")
+    names, sizes = chosen_workloads(db, workload, release), _numbers(batch_size, "batch_size")
     chosen = {"workloads": names, "release": release}
     if sizes is not None:
         listing = f"dbtool studies {' '.join(names[:1])}".rstrip()

@@ -17,11 +17,11 @@ from dbtool.store.questions import (
     Question,
     chosen_studies,
     chosen_trials,
+    chosen_workloads,
     known_release,
     require_goals,
     require_metric,
     sustained_query,
-    workload_names,
 )
 from dbtool.store.result import Result, lazy_measurements
 from dbtool.store.statements import end_queries, interruptible, one_query, table_of
@@ -223,7 +223,7 @@ class Releases:
             UsageError: a name does not exist.
         """
         release = known_release(self, release)
-        names = workload_names(self, workload, release)
+        names = chosen_workloads(self, workload, release)
         return self._frame("studies", workloads=names, release=release)
 
     def trials(

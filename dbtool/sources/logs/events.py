@@ -12,7 +12,7 @@ import polars as pl
 from dbtool.core.resources import libraries_of
 from dbtool.sources.logs.log import METRIC, LoggedRun, content, long_rows
 from dbtool.sources.logs.trainers import has_hparams, hparams, in_updates
-from dbtool.sources.tables.words import SPLITS
+from dbtool.sources.tables.words import SPLIT_WORDS
 from dbtool.store.table_files import Position
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _place(folder: Path, metrics: set[str]) -> tuple[Path, str]:
             return folder.parent, f"{folder.name.removeprefix(begin)}/"
         if folder.parent.as_posix().endswith(f"/{metric}"):
             return folder.parents[len(Path(metric).parts)], f"{folder.name}/"
-    if folder.name.lower() in SPLITS:
+    if folder.name.lower() in SPLIT_WORDS:
         return folder.parent, f"{folder.name}/"
     return folder, ""
 

@@ -43,7 +43,7 @@ TOOLS: Mapping[LogFormat, Tool] = {
     "keras": Tool(trainers.is_keras, trainers.read_keras),
     "levanter": Tool(trainers.is_levanter, trainers.read_levanter),
     "trackio": Tool(stores.is_trackio, stores.read_trackio),
-    "text": Tool(trainers.is_text, trainers.read_text),
+    "text": Tool(trainers.is_text_log, trainers.read_text),
 }
 # Enough to tell percents from shares.
 _FIRST_VALUES = 20

@@ -170,7 +170,7 @@ def read_levanter(path: Path) -> Iterator[LoggedRun]:
     yield LoggedRun(path.with_suffix(""), long_rows(rows), settings)
 
 
-def is_text(path: Path) -> bool:
+def is_text_log(path: Path) -> bool:
     """Return whether a file may be a text log by its ending."""
     return path.suffix in _TEXTS
 

@@ -78,7 +78,7 @@ def public_sources() -> dict[str, PublicSource]:
     return msgspec.toml.decode(text, type=dict[str, PublicSource])
 
 
-def source_names() -> list[str]:
+def public_source_names() -> list[str]:
     """Return the names of the sources and of their parts."""
     sources = public_sources()
     parts = (part.name for source in sources.values() for part in source.part)
@@ -87,7 +87,7 @@ def source_names() -> list[str]:
 
 def is_source(name: str) -> bool:
     """Return whether a source or a part of one has a name."""
-    return name in source_names()
+    return name in public_source_names()
 
 
 def source_table() -> pa.Table:
@@ -116,7 +116,7 @@ def parts_of(name: str) -> tuple[SourcePart, ...]:
     if name in sources:
         return sources[name].part
     if not is_source(name):
-        raise unknown("source", name, source_names(), "dbtool fetch --list")
+        raise unknown("source", name, public_source_names(), "dbtool fetch --list")
     parts = (part for source in sources.values() for part in source.part)
     return tuple(part for part in parts if part.name == name)
 

@@ -52,7 +52,7 @@ ROLES = {
     ("trial", "seed"): ("seed", "rng_seed", "random_seed"),
     ("metaparameters", "learning_rate"): ("learning_rate", "lr", "base_lr", "initial_lr"),
 }
-SPLITS = {
+SPLIT_WORDS = {
     **dict.fromkeys(("val", "valid", "validation", "eval", "dev"), "val"),
     "test": "test",
     **dict.fromkeys(("train", "training"), "train"),
@@ -145,7 +145,7 @@ def metrics(name: str, *, percent: bool) -> Iterator[tuple[str, str | None]]:
     Metrics that have values above 1 are taken for percents.
     """
     given = split(name)
-    part = next((SPLITS[word] for word in given if word in SPLITS), None)
+    part = next((SPLIT_WORDS[word] for word in given if word in SPLIT_WORDS), None)
     measured = measure(name)
     if measured == "loss" and part in {None, "train"} and "epoch" not in given:
         yield "batch_cross_entropy_error", None

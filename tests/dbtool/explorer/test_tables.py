@@ -13,7 +13,7 @@ import pytest
 
 import dbtool
 from dbtool.core.errors import DbtoolError
-from dbtool.explorer.contents import LARGE, Tables, choose, write_tables
+from dbtool.explorer.contents import LARGE, PageTables, choose, write_tables
 from tests.dbtool.explorer.conftest import ERRORS, OWN_METRIC, PRECISION, RELEASE
 from tests.support.made_up import write_shard
 
@@ -22,7 +22,7 @@ def written(db, chosen, *, curves=True):
     """What the page says of each workload, and the files."""
     trials, improvements = BytesIO(), BytesIO()
     found = BytesIO() if curves else None
-    told = write_tables(db, chosen, Tables(trials, improvements, found))
+    told = write_tables(db, chosen, PageTables(trials, improvements, found))
     return {row["workload"]: row for row in told}, [
         file and pq.ParquetFile(BytesIO(file.getvalue())) for file in (trials, improvements, found)
     ]

@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 
 from dbtool.figures.points import Points, Request, as_points
-from dbtool.figures.specs import Kind, find_figure
+from dbtool.figures.specs import PanelKind, find_figure
 from producers.workloads.registry import WORKLOADS
 
 # A figure of each kind, whose words the points are drawn with.
-FIGURE_OF: dict[Kind, str] = {
+FIGURE_OF: dict[PanelKind, str] = {
     "steps_to_result": "figure_01",
     "normalised": "figure_03",
     "metaparameter": "figure_08",
@@ -22,7 +22,7 @@ FIGURE_OF: dict[Kind, str] = {
 }
 
 
-def point(kind: Kind, x: float | None, y: float | None, **more: Any) -> dict[str, Any]:
+def point(kind: PanelKind, x: float | None, y: float | None, **more: Any) -> dict[str, Any]:
     """A row with the columns of every figure; `more` replaces and adds."""
     return {
         "panel": "Simple CNN on MNIST",
@@ -69,7 +69,7 @@ def banded_rows() -> list[dict[str, Any]]:
 
 
 def series_rows(
-    kind: Kind, xs: Sequence[float], ys: Mapping[str, Sequence[float | None]], **more: Any
+    kind: PanelKind, xs: Sequence[float], ys: Mapping[str, Sequence[float | None]], **more: Any
 ) -> list[dict[str, Any]]:
     """Series over the same x; a value of `more` may be a function of x and y."""
     return [
@@ -110,7 +110,7 @@ def against_rows() -> list[dict[str, Any]]:
     return series_rows("against", (0, 50, 90), ys, steps=lambda _, y: y)
 
 
-def _trial(kind: Kind, outcome: str, x: float, y: float, **more: Any) -> dict[str, Any]:
+def _trial(kind: PanelKind, outcome: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     order = ["goal achieved", "goal not achieved", "infeasible"].index(outcome) + 1
     named = {"series": outcome, "series_order": order, "best": False, "trials": 5}
     return point(kind, x, y, **named | {"asked_trials": None} | more)
@@ -176,7 +176,7 @@ ROWS_OF = {
 
 
 def points_of(
-    rows: Sequence[dict[str, Any]], kind: Kind | None = None, release: str | None = None
+    rows: Sequence[dict[str, Any]], kind: PanelKind | None = None, release: str | None = None
 ) -> Points:
     """The rows as a figure's query would return them."""
     spec = find_figure(FIGURE_OF[kind or rows[0]["kind"]])

@@ -116,7 +116,7 @@ def test_what_cannot_be_recorded(tmp_path: Path, given: dict[str, Any], sentence
         (1, {"loss": 1}, "loss does not say what it was evaluated on"),
     ],
 )
-def test_values_that_arerefused(
+def test_values_that_are_refused(
     tmp_path: Path, step: int, metrics: dict[str, Any], sentence: str
 ) -> None:
     with dbtool.record(tmp_path / "db", **WHAT) as trial:

@@ -72,7 +72,7 @@ def test_one_reader_of_settings(tmp_path: Path) -> None:
         ("h.json", '{"o": {"lr": 1}, "o.lr": 2}'),
     ],
 )  # fmt: skip
-def test_a_key_with_two_values_isrefused(tmp_path: Path, name: str, text: str) -> None:
+def test_a_key_with_two_values_is_refused(tmp_path: Path, name: str, text: str) -> None:
     with pytest.raises(DbtoolError, match=r"column '(o\.)?lr': it is there twice: rename one"):
         read(
             tmp_path,

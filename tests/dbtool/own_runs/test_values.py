@@ -164,7 +164,7 @@ def test_other_floats_are_left_alone(numbers: list[float]) -> None:
     ids=["a goal in percent", "an accuracy", "an error", "a perplexity", "calls", "tokens",
          "a rounded seed", "a long seed", "no release", "optuna", "a question mark"],
 )  # fmt: skip
-def test_what_cannot_be_meant_isrefused(
+def test_what_cannot_be_meant_is_refused(
     tmp_path: Path, text: str, changes: Any, sentence: str
 ) -> None:
     with pytest.raises(DbtoolError) as error:
