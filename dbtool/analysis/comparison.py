@@ -274,6 +274,7 @@ def comparison_rows(tasks: Tasks, k: int | None = None, *, level: float = 0.95) 
     trials, those of `Comparison`, with win and loss in five columns each (`Chance`), and missing.
     missing lists the optimizers that have fewer than k trials there, or none; all probabilities are
     null then. win_low and win_high enclose the intervals of both ends that evaluations leave open.
+    Studies of one setting are no searches: of two of them a run of each is compared.
 
     Args:
         tasks: see `tasks_of`.
@@ -305,9 +306,12 @@ def _pair_rows(
     for size in sorted(first.keys() | second.keys()):
         row: dict[str, object] = {"batch_size": size, "optimizer": name, "other": other_name}
         of_first, of_second = first.get(size), second.get(size)
+        fewest = k or quarter
+        if of_first and of_second and of_first.replicates and of_second.replicates:
+            # No searches: a run of the one is compared with a run of the other.
+            of_first, of_second, fewest = of_first.replicates, of_second.replicates, 1
         row["optimizer_trials"] = of_first.trials if of_first else 0
         row["other_trials"] = of_second.trials if of_second else 0
-        fewest = k or quarter
         few = [
             label
             for label, search in ((name, of_first), (other_name, of_second))
@@ -316,7 +320,7 @@ def _pair_rows(
         row |= {"k": fewest, "missing": ", ".join(few) or None}
         if of_first and of_second and fewest and not few:
             both = (of_first, of_second)
-            at = k or max(fewest, *map(enough_of_stopped, both))
+            at = fewest if fewest == k else max(fewest, *map(enough_of_stopped, both))
             at = min(at, *(search.trials for search in both))
             row |= _flat(compare(of_first, of_second, at, level=level))
         rows.append(row)

@@ -89,7 +89,7 @@ SHARED = f"""
         place of each workload's own.
     metric (NAME): The column whose values are to get past the goal, such as
         val_classification_error; without it each workload's own metric.
-    trials (N): Count the first N trials of each study.
+    trials (N): Count the first N trials of each study; of replicates, the first N settings.
     sustained (N): Count the first of N evaluations in a row that are all past the goal; without it
         the first evaluation past it.
     columns (NAME,NAME,…): Print these columns in this order; a table leaves out some unless they

@@ -98,6 +98,21 @@ def test_a_study_of_one_setting_is_no_search(tmp_path: Path) -> None:
     assert alike["critical_batch_size"] == pytest.approx(tradeoff["critical_batch_size"], rel=0.01)
 
 
+def test_runs_of_one_setting_are_compared_one_by_one(tmp_path: Path) -> None:
+    for optimizer, steps in {"adam": [20, 40, 60], "sgd": [10, 30, 50]}.items():
+        runs = [trial(number, each) for number, each in enumerate(steps)]
+        name = f"digits/fc/{optimizer}"
+        write_shard(tmp_path, workload=name, batch_size=8, goal=0.03, trials=runs, replicates=True)
+    with dbtool.open(tmp_path) as db:
+        for trials in (None, 1):
+            [row] = db.scaling("*", trials=trials).rows("comparison").to_dicts()
+            assert [row["k"], row["optimizer_trials"], row["other_trials"]] == [1, 3, 3]
+            assert row["win"] == pytest.approx(3 / 9)
+            assert row["win_certain"] == row["win_possible"] == row["win"]
+            assert row["loss"] == pytest.approx(6 / 9)
+            assert row["win_low"] < row["win"] < row["win_high"]
+
+
 def test_a_setting_may_have_a_single_replicate(tmp_path: Path) -> None:
     for size in (8, 16):
         write_shard(
