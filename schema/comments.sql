@@ -99,7 +99,7 @@ COMMENT ON COLUMN evaluations.status IS 'The trial''s status: COMPLETE, INCOMPLE
 COMMENT ON COLUMN evaluations.step IS 'Updates made so far. Unit: updates.';
 COMMENT ON COLUMN evaluations.metric IS 'The name of a column of measurements.';
 COMMENT ON COLUMN evaluations.value IS 'What it was. Unit: that of the metric.';
-COMMENT ON COLUMN evaluations.seconds IS 'Time since training began; see measurements.seconds. Unit: seconds.';
+COMMENT ON COLUMN evaluations.seconds IS 'Time since training began; see measurements.seconds. Unit: seconds. NULL where the source does not tell it.';
 
 COMMENT ON VIEW figure_curves IS 'The curves of the figures that name their own: what queries/figures draws. A row a curve; where a figure has a panel a study or a metaparameter, a row a panel.';
 COMMENT ON COLUMN figure_curves.figure IS 'The figure''s name, as `dbtool plot --list` prints it.';

@@ -198,6 +198,22 @@ WITH goals AS (FROM goals_of(asked)),
 crossings AS (FROM sustained_crossings('goals', evaluation_count))
 FROM steps_of_trials(asked, 'crossings');
 
+-- The same in seconds since training began in place of steps, where a source tells them.
+CREATE MACRO trial_seconds(asked) AS TABLE
+WITH goals AS (FROM goals_of(asked)),
+crossed AS (FROM crossings_of('goals')),
+timed AS (
+    SELECT release, workload, batch_size, trial_id, step AS steps, seconds
+    FROM measurements
+    WHERE seconds IS NOT NULL AND workload IN (SELECT DISTINCT workload FROM goals UNION ALL SELECT '' LIMIT at_most(100_000))
+),
+crossings AS (
+    SELECT release, workload, batch_size, trial_id, metric, goal, goal_inclusive, seconds AS steps, value
+    FROM crossed
+    JOIN timed USING (release, workload, batch_size, trial_id, steps)
+)
+FROM steps_of_trials(asked, 'crossings');
+
 -- Rows of trial_steps with the evaluations around the goal: after is the last one that missed it, after which steps is the first
 -- that did not. A trial that never passed the goal would have after all its evaluations; of one without any after is 0, and of
 -- one of a source that tells of the goal alone the step before.

@@ -1,7 +1,7 @@
 """The commands that list the contents of the database, and the one that prints steps to result."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -75,7 +75,7 @@ def trials(
 
 
 @listing(
-    *("release", "workload", "batch_size", "steps", "goal", "trials", "learning_rate"),
+    *("release", "workload", "batch_size", "steps", "seconds", "goal", "trials", "learning_rate"),
     *("momentum", "trial_id", "metric"),
 )
 def steps(
@@ -86,6 +86,7 @@ def steps(
     metric: str | None = None,
     trials: int = FIRST_TRIALS,
     sustained: int = 1,
+    by: Literal["steps", "seconds"] = "steps",
     batch_size: list[int] | None = None,
     release: Release = None,
 ) -> "pl.DataFrame":
@@ -98,6 +99,9 @@ def steps(
     Steps are empty where no trial did, and where the search ended before the goal.
 
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
+
+    Args:
+        by: Print the `seconds` since training began in place of steps, where a source tells them.
     """
     tell_unlike_definitions(database, workload, release)
     rows = database.steps(
@@ -106,10 +110,11 @@ def steps(
         metric=metric,
         trials=trials,
         sustained=sustained,
+        by=by,
         batch_size=batch_size,
         release=release,
     )
-    ended = rows.filter(rows["steps"].is_null() & rows["stopped_at"].is_not_null())
+    ended = rows.filter(rows[by].is_null() & rows["stopped_at"].is_not_null())
     for held, name, sizes in (
         ended.group_by("release", "workload", maintain_order=True).agg("batch_size").iter_rows()
     ):

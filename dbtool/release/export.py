@@ -134,7 +134,8 @@ def _rows(
     is_stored = file_format in _TEXTS or file_format is FileFormat.DUCKDB
     source = "stored.measurements" if is_stored else "measurements"
     failed: list[BaseException] = []
-    columns = ", ".join(cursor.table("measurements").columns)
+    known = set(cursor.table(source).columns)
+    columns = ", ".join(name for name in cursor.table("measurements").columns if name in known)
     schema = table_of(cursor, f"SELECT {columns} FROM {source} LIMIT 0", {}).schema  # noqa: S608 (ours)
 
     def batches() -> Iterator[pa.RecordBatch]:

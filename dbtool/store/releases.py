@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import duckdb
 
 from dbtool.core.checks import require_whole
-from dbtool.core.errors import DbtoolError
+from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.resources import query
 from dbtool.store.queries import check_values, explained, query_text
 from dbtool.store.questions import (
@@ -295,6 +295,7 @@ class Releases:
         metric: str | None = None,
         trials: int = FIRST_TRIALS,
         sustained: int = 1,
+        by: Literal["steps", "seconds"] = "steps",
         batch_size: int | Iterable[int] | None = None,
         release: str | None = None,
     ) -> pl.DataFrame:
@@ -313,11 +314,14 @@ class Releases:
             trials: number of each study's first trials to count.
             sustained: number of evaluations in a row that have to be past the goal; the steps are
                 those of the first of them.
+            by: `seconds` for the time since training began in place of steps, where a source tells
+                it; of two replicates in the middle the mean, rounded up.
             batch_size: only studies with these batch sizes.
             release: only this release.
 
         Raises:
-            UsageError: a name does not exist, or a workload has no goal of its own for the metric.
+            UsageError: a name does not exist, a workload has no goal of its own for the metric, or
+                no source of the workloads tells seconds.
 
         Example:
             >>> steps = db.steps("mnist/fc_64_64_64/sgd", batch_size=[16, 64, 256])
@@ -332,8 +336,28 @@ class Releases:
             "goal": goal,
             "trials": require_whole("trials", trials),
         }
-        text = sustained_query(query("steps"), require_whole("sustained", sustained))
+        if by not in {"steps", "seconds"}:
+            raise unknown("unit", str(by), ("steps", "seconds"), "dbtool steps --help")
+        text = query("steps")
+        if by == "seconds":
+            return self._seconds(text, values, sustained)
+        text = sustained_query(text, require_whole("sustained", sustained))
         return self.result(Question(text, values, measurements=True)).polars()
+
+    def _seconds(self, text: str, values: dict[str, Any], sustained: int) -> pl.DataFrame:
+        """Return what a query of steps returns, in seconds."""
+        if sustained != 1:
+            raise UsageError(
+                "--by seconds counts the first evaluation past the goal: leave out --sustained"
+            )
+        text = text.replace("trial_steps('asked')", "trial_seconds('asked')")
+        rows = self.result(Question(text, values, measurements=True)).polars()
+        if rows["steps"].null_count() == len(rows):
+            raise UsageError(
+                "no run of these workloads that reached the goal tells how long it took: leave out "
+                "--by, or import runs that do, such as those of `dbtool fetch mlperf`"
+            )
+        return rows.rename({"steps": "seconds"})
 
     def crossings(
         self,

@@ -11,6 +11,7 @@ import pytest
 
 import dbtool
 from dbtool.core.contract import MAXIMIZED, is_maximized
+from dbtool.core.errors import UsageError
 from dbtool.sources.base import Report, add_source
 from dbtool.sources.mlperf.benchmarks import benchmarks
 from dbtool.sources.public.catalog import public_source
@@ -180,6 +181,16 @@ def test_a_run_keeps_its_setting_its_times_and_its_division(
         ).rows()
         steps = database.steps("mlperf/resnet_50/v0.6-v4.0")
         assert steps["steps"].to_list() == [2_502]
+        timed = database.steps("mlperf/resnet_50/v0.6-v4.0", by="seconds")
+        assert timed["seconds"].to_list() == [3.0]
+        with pytest.raises(UsageError, match="tells how long it took"):
+            database.steps("mlperf/resnet_50/v0.6-v4.0", by="seconds", goal=0.9)
+        with pytest.raises(UsageError, match="leave out --sustained"):
+            database.steps("mlperf/resnet_50/v0.6-v4.0", by="seconds", sustained=2)
+        with pytest.raises(UsageError, match="unknown unit 'hours'"):
+            database.steps("mlperf/resnet_50/v0.6-v4.0", by="hours")  # type: ignore[arg-type]
+        times = database.sql("SELECT step, seconds FROM measurements ORDER BY ALL").rows()
+        assert times == [(1_251, 1.5), (1_251, 1.5), (2_502, 3.0)]
         for metric in (*(f"val_{end}" for end in MAXIMIZED), "val_word_error_rate"):
             [(maximized,)] = database.sql(f"SELECT is_maximized('{metric}')").rows()
             assert maximized == is_maximized(metric) == (metric != "val_word_error_rate")
