@@ -219,7 +219,7 @@ def produce(*words: str | Path, **environment: str) -> subprocess.CompletedProce
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

@@ -231,7 +231,7 @@ def test_hosts_train_by_the_same_code_or_not_at_all(
             )
             for process, each in enumerate(paths)
         ]
-        errors = [process.communicate(timeout=120)[1] for process in processes]
+        errors = [process.communicate(timeout=600)[1] for process in processes]
         assert [process.returncode for process in processes] == [code, code], errors
         told = ["the hosts have different code of the user's own" in each for each in errors]
         assert told == [code == 1] * 2
