@@ -91,7 +91,10 @@ def test_a_document_is_carried_out(document: str, tmp_path: Path) -> None:
         (programs / name).chmod(0o755)
     write_shards(tmp_path / "runs", release="runs")
     (tmp_path / "my.bib").write_text("@misc{made-up, title = {Made-up numbers}}\n")
-    (tmp_path / "steps.csv").write_text("batch_size,steps\n256,90\n512,50\n1024,30\n2048,20\n")
+    steps = {256: 90, 512: 50, 1024: 30, 2048: 20}
+    lines = [f"a,100,{size},{each}\n" for size, each in steps.items()]
+    table = "".join(["workload,parameters,batch_size,steps\n", *lines])
+    (tmp_path / "steps.csv").write_text(table)
     (tmp_path / "logs").mkdir()
     state = '{"log_history": [{"step": 10, "loss": 0.9}, {"step": 20, "loss": 0.5}]}'
     (tmp_path / "logs" / "trainer_state.json").write_text(state)
