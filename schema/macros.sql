@@ -198,20 +198,30 @@ WITH goals AS (FROM goals_of(asked)),
 crossings AS (FROM sustained_crossings('goals', evaluation_count))
 FROM steps_of_trials(asked, 'crossings');
 
--- The same in seconds since training began in place of steps, where a source tells them.
-CREATE MACRO trial_seconds(asked) AS TABLE
-WITH goals AS (FROM goals_of(asked)),
-crossed AS (FROM crossings_of('goals')),
-timed AS (
+-- Rows of crossings_of in seconds since training began in place of steps, where a source tells them.
+CREATE MACRO seconds_of(crossed) AS TABLE
+WITH timed AS (
     SELECT release, workload, batch_size, trial_id, step AS steps, seconds
     FROM measurements
-    WHERE seconds IS NOT NULL AND workload IN (SELECT DISTINCT workload FROM goals UNION ALL SELECT '' LIMIT at_most(100_000))
-),
-crossings AS (
-    SELECT release, workload, batch_size, trial_id, metric, goal, goal_inclusive, seconds AS steps, value
-    FROM crossed
-    JOIN timed USING (release, workload, batch_size, trial_id, steps)
+    WHERE seconds IS NOT NULL
+    AND workload IN (SELECT DISTINCT workload FROM query_table(crossed) UNION ALL SELECT '' LIMIT at_most(100_000))
 )
+SELECT release, workload, batch_size, trial_id, metric, goal, goal_inclusive, seconds AS steps, value
+FROM query_table(crossed)
+JOIN timed USING (release, workload, batch_size, trial_id, steps);
+
+-- trial_steps in seconds.
+CREATE MACRO trial_seconds(asked) AS TABLE
+WITH goals AS (FROM goals_of(asked)),
+crossed AS MATERIALIZED (FROM crossings_of('goals')),
+crossings AS (FROM seconds_of('crossed'))
+FROM steps_of_trials(asked, 'crossings');
+
+-- sustained_steps in seconds.
+CREATE MACRO sustained_seconds(asked, evaluation_count) AS TABLE
+WITH goals AS (FROM goals_of(asked)),
+crossed AS MATERIALIZED (FROM sustained_crossings('goals', evaluation_count)),
+crossings AS (FROM seconds_of('crossed'))
 FROM steps_of_trials(asked, 'crossings');
 
 -- Rows of trial_steps with the evaluations around the goal: after is the last one that missed it, after which steps is the first

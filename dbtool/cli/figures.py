@@ -115,10 +115,8 @@ def plot(
         _print_queries(specs, named, db)
         return
     every = ALL in (figure or [])
-    if bands and not every:
-        for spec in specs:
-            if not spec.takes_bands:
-                tell(f"{spec.name} has no bands: its points are not each the best of a search")
+    if not every:
+        _tell_unused(specs, named)
     from dbtool.figures.batch import write_figures
     from dbtool.figures.plot import require_width
 
@@ -138,6 +136,21 @@ def plot(
             write_figures(database, specs, request, out or _DEFAULT_FOLDER, formats, width)
         ) as written:
             _tell_written(written, every=every, brief=every and not verbose)
+
+
+def _tell_unused(specs: "Iterable[FigureSpec]", request: "Request") -> None:
+    """Report options that change nothing in a figure."""
+    given = {
+        "--goal": ("goal", request.goal is not None),
+        "--sustained": ("goal", request.sustained > 1),
+        "--trials": ("trials", request.trials is not None),
+    }
+    for spec in specs:
+        if request.bands and not spec.takes("bands"):
+            tell(f"{spec.name} has no bands: its points are not each the best of a search")
+        for option, (parameter, is_given) in given.items():
+            if is_given and not spec.takes(parameter):
+                tell(f"{option} changes nothing in {spec.name}")
 
 
 def _checked_request(database: "Opened", request: "Request") -> "Request":

@@ -14,7 +14,7 @@ from dbtool.core.checks import require_goal, require_number, require_whole
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
-from dbtool.store.questions import Question, index_question, sustained_query
+from dbtool.store.questions import Question, index_question, passage_query
 from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def filled_query(spec: FigureSpec, request: Request) -> str:
         points AS (FROM steps_points('study_rows'))
     """
     values = {name: _literal(value) for name, value in _values(spec, request).items()}
-    text = sustained_query(spec.query_path.read_text(encoding="utf-8"), request.sustained)
+    text = passage_query(spec.query_path.read_text(encoding="utf-8"), request.sustained)
     return _PARAMETER.sub(lambda found: values[found[1]], text)
 
 
@@ -176,9 +176,9 @@ def keep_crossings(db: Releases, request: Request) -> None:
         DbtoolError: a shard is damaged.
     """
     values = {"release": request.release, "goal": request.goal, "workloads": request.workloads}
-    text = (schema_folder() / "kept_crossings.sql").read_text(encoding="utf-8")
     if request.sustained > 1:
         return
+    text = (schema_folder() / "kept_crossings.sql").read_text(encoding="utf-8")
     # Two threads at once would be a conflict; other queries see all of it or nothing.
     with _KEEPING, db.cursor(writes=True) as cursor:
         for each in cursor.extract_statements(text):

@@ -115,10 +115,9 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """The command that draws it."""
         return f"dbtool plot {self.number or self.name}"
 
-    @property
-    def takes_bands(self) -> bool:
-        """Whether its points may have bands, since each is the best of a search."""
-        return "$bands" in self.query_path.read_text(encoding="utf-8")
+    def takes(self, parameter: str) -> bool:
+        """Whether its query depends on a parameter, such as "goal" or "bands"."""
+        return f"${parameter}" in self.query_path.read_text(encoding="utf-8")
 
     @property
     def query_path(self) -> Path:

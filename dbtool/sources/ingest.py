@@ -50,7 +50,7 @@ from dbtool.store.shard_files import read_whole, sound_shard
 from dbtool.store.table_files import TABLE_FORMATS, table_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -151,13 +151,7 @@ def ingest(
         source = source or tool_of(found)
         if source is None:
             options = {"--map": mapping, "--workload": workload, "--batch-size": batch_size}
-            for option, value in (options | {"--release": release}).items():
-                if value is not None:
-                    from dbtool.sources.tables.files import require_there
-
-                    for path in found:
-                        require_there(path)
-                    raise _needs_source(option)
+            _require_no_options(found, options | {"--release": release})
             return _add_releases(found, into, on_progress, on_message)
     opened = open_source(
         paths,
@@ -178,6 +172,17 @@ def ingest(
     with telling_of_change(folder, on_message):
         report = add_source(opened, folder, about=about, **progress)
         return [conclude(report, report.added(), on_message)]
+
+
+def _require_no_options(paths: Iterable[Path], options: Mapping[str, object]) -> None:
+    """Raise an error for an option that describes another tool's files, where none is named."""
+    from dbtool.sources.tables.files import require_there
+
+    given = [option for option, value in options.items() if value is not None]
+    if given:
+        for path in paths:
+            require_there(path)
+        raise _needs_source(given[0])
 
 
 def preview(source: Source) -> tuple[pa.Table, pa.Table | None, str]:

@@ -25,7 +25,11 @@ Numbers: TypeAlias = "int | Iterable[int] | None"
 FIRST_TRIALS = 100
 """Number of each study's trials that the paper counts."""
 _ALL = ("*",)
-_SUSTAINED = {"trial_steps": "sustained_steps", "trial_crossings": "sustained_trial_crossings"}
+_PASSAGES = {
+    "trial_steps": ("trial_steps", "sustained_steps"),
+    "trial_crossings": ("trial_crossings", "sustained_trial_crossings"),
+}
+_IN_SECONDS = {"trial_steps": ("trial_seconds", "sustained_seconds")}
 
 
 @dataclass(frozen=True)
@@ -43,19 +47,22 @@ class Question:
     measurements: bool = False
 
 
-def sustained_query(text: str, evaluation_count: int) -> str:
-    """Return a query of first passages that asks for so many evaluations in a row.
+def passage_query(text: str, evaluation_count: int, *, seconds: bool = False) -> str:
+    """Return a query of first passages that asks for so many evaluations in a row, or for seconds.
 
     Each crossing of measurements that a query names takes time, so that it names one way alone.
 
     Example:
-        >>> sustained_query("FROM trial_steps('asked')", 2)
+        >>> passage_query("FROM trial_steps('asked')", 2)
         "FROM sustained_steps('asked', 2)"
+        >>> passage_query("FROM trial_steps('asked')", 1, seconds=True)
+        "FROM trial_seconds('asked')"
     """
-    if evaluation_count == 1:
-        return text
-    for first, sustained in _SUSTAINED.items():
-        text = text.replace(f"{first}('asked')", f"{sustained}('asked', {evaluation_count})")
+    for macro, (first, sustained) in (_IN_SECONDS if seconds else _PASSAGES).items():
+        call = f"{first}('asked')"
+        if evaluation_count > 1:
+            call = f"{sustained}('asked', {evaluation_count})"
+        text = text.replace(f"{macro}('asked')", call)
     return text
 
 

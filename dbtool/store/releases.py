@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import duckdb
 
@@ -19,9 +19,9 @@ from dbtool.store.questions import (
     chosen_trials,
     chosen_workloads,
     known_release,
+    passage_query,
     require_goals,
     require_metric,
-    sustained_query,
 )
 from dbtool.store.result import Result, lazy_measurements
 from dbtool.store.statements import end_queries, interruptible, one_query, table_of
@@ -338,20 +338,11 @@ class Releases:
         }
         if by not in {"steps", "seconds"}:
             raise unknown("unit", str(by), ("steps", "seconds"), "dbtool steps --help")
-        text = query("steps")
-        if by == "seconds":
-            return self._seconds(text, values, sustained)
-        text = sustained_query(text, require_whole("sustained", sustained))
-        return self.result(Question(text, values, measurements=True)).polars()
-
-    def _seconds(self, text: str, values: dict[str, Any], sustained: int) -> pl.DataFrame:
-        """Return what a query of steps returns, in seconds."""
-        if sustained != 1:
-            raise UsageError(
-                "--by seconds counts the first evaluation past the goal: leave out --sustained"
-            )
-        text = text.replace("trial_steps('asked')", "trial_seconds('asked')")
+        sustained = require_whole("sustained", sustained)
+        text = passage_query(query("steps"), sustained, seconds=by == "seconds")
         rows = self.result(Question(text, values, measurements=True)).polars()
+        if by == "steps":
+            return rows
         if rows["steps"].null_count() == len(rows):
             raise UsageError(
                 "no run of these workloads that reached the goal tells how long it took: leave out "
@@ -391,7 +382,7 @@ class Releases:
         require_metric(self, metric)
         require_goals(self, chosen, metric, goal)
         values = chosen | {"metric": metric, "goal": goal}
-        text = sustained_query(query("crossings"), require_whole("sustained", sustained))
+        text = passage_query(query("crossings"), require_whole("sustained", sustained))
         return self.result(Question(text, values, measurements=True)).polars()
 
     def best(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dbtool.core.footer import Scalar
-    from dbtool.sources.base import Addition, NewShard
+    from dbtool.sources.base import Addition
 
 _SEARCH = re.compile(r"(?:^|/)([\w-]+)_tuning\.results\.jsonl$")
 _IMAGENET_EXAMPLES = 1_281_167
@@ -54,25 +53,14 @@ _TEXTS = {
 class OpdaSource(RunsSource):
     """Random searches of image and text classifiers; see `RunsSource`."""
 
-    def studies(self, addition: Addition) -> Iterator[NewShard]:
-        """Yield a shard a study, one search after the other."""
-        for runs in self._searches(addition):
-            space = _IMAGES if runs and runs[0].workload.dataset == "imagenet" else _TEXTS
-            yield from self.shards(runs, addition, space)
-
     def runs(self, addition: Addition) -> Iterator[PublishedRun]:
         """Yield the runs of one search after the other."""
-        yield from itertools.chain.from_iterable(self._searches(addition))
-
-    def _searches(self, addition: Addition) -> Iterator[list[PublishedRun]]:
         for name, found, contents in published_files(self.paths, _SEARCH, addition.on_progress):
-            runs = []
             for number, line in enumerate(contents.splitlines(), start=1):
                 try:
-                    runs.append(_run(found[1], msgspec.json.decode(line)))
+                    yield _run(found[1], msgspec.json.decode(line))
                 except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
                     addition.report.leave_unused(str(error), f"{name}, line {number}")
-            yield runs
 
 
 def _run(model: str, line: dict[str, Any]) -> PublishedRun:
@@ -93,6 +81,7 @@ def _run(model: str, line: dict[str, Any]) -> PublishedRun:
         steps,
         values,
         trained=line.get("total_model_steps"),
+        search_space=_IMAGES if is_images else _TEXTS,
     )
 
 

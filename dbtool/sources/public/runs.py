@@ -38,6 +38,8 @@ class PublishedRun(NamedTuple):
         values: metric to its values, [evaluations]; NaN where there is none.
         seed: its seed; None where it is not known.
         trained: its last update; None: that of its last evaluation.
+        search_space: the space that its metaparameters were drawn from; None where none was
+            searched, so that the runs of its study are replicates of one setting.
     """
 
     workload: Workload
@@ -49,6 +51,7 @@ class PublishedRun(NamedTuple):
     values: Mapping[str, Sequence[float]]
     seed: int | None = None
     trained: int | None = None
+    search_space: Mapping[str, dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,24 +75,14 @@ class RunsSource(ABC):
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
         """Yield a shard a study, after all files were read."""
-        yield from self.shards(self.runs(addition), addition)
-
-    def shards(
-        self,
-        runs: Iterable[PublishedRun],
-        addition: Addition,
-        search_space: Mapping[str, dict[str, Any]] | None = None,
-    ) -> Iterator[NewShard]:
-        """Yield a shard a study of runs; see `shards`."""
         producer = {"source": self.about.release, **self.producer}
-        yield from shards(runs, addition, producer, search_space)
+        yield from shards(self.runs(addition), addition, producer)
 
 
 def shards(
     runs: Iterable[PublishedRun],
     addition: Addition,
     producer: Mapping[str, Any],
-    search_space: Mapping[str, dict[str, Any]] | None = None,
 ) -> Iterator[NewShard]:
     """Yield a shard a study.
 
@@ -99,8 +92,6 @@ def shards(
         runs: runs of any studies, in any order.
         addition: tells what the release has.
         producer: where they come from.
-        search_space: the space that metaparameters were drawn from; None where none was searched,
-            so that the runs of a study are replicates of one setting.
     """
     studies: dict[tuple[str, int], list[PublishedRun]] = defaultdict(list)
     for run in runs:
@@ -116,12 +107,13 @@ def shards(
         trials = tuple(_trial(number, run) for number, run in members)
         least = min((trial.steps for trial in trials if trial.status == "COMPLETE"), default=0)
         known = addition.held.studies.get(key)
+        space = named[0].search_space
         study = Study(
             workload=named[0].workload,
             batch_size=key[1],
             train_steps=known.train_steps if known else least,
-            search_space=dict(search_space or {}),
-            search=None if search_space else ONE_SETTING,
+            search_space=dict(space or {}),
+            search=None if space else ONE_SETTING,
         )
         yield Footer(study=study, trials=trials, producer=dict(producer)), [_rows(members)]
 

@@ -142,4 +142,12 @@ def test_figures_without_bands_say_so_where_some_are_asked_for(dbtool):
     words = ("--data", "csv", "--out", ".")
     assert dbtool("curves", "steps", "--bands", *words).stderr.count("has no bands") == 1
     assert told in dbtool("curves", "--bands", *words).stderr
+
+
+def test_options_that_change_nothing_in_a_figure_are_reported(dbtool):
+    words = ("--data", "csv", "--out", ".")
+    for option in ("--sustained", "--goal", "--trials"):
+        told = f"{option} changes nothing in schedule-shapes"
+        assert told in dbtool("schedule-shapes", option, "2", *words).stderr
+    assert "nothing" not in dbtool("steps", "--sustained", "2", *words).stderr
     assert "bands" not in dbtool("curves", "steps", "--no-bands", *words).stderr

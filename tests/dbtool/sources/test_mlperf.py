@@ -185,8 +185,10 @@ def test_a_run_keeps_its_setting_its_times_and_its_division(
         assert timed["seconds"].to_list() == [3.0]
         with pytest.raises(UsageError, match="tells how long it took"):
             database.steps("mlperf/resnet_50/v0.6-v4.0", by="seconds", goal=0.9)
-        with pytest.raises(UsageError, match="leave out --sustained"):
+        with pytest.raises(UsageError, match="tells how long it took"):
             database.steps("mlperf/resnet_50/v0.6-v4.0", by="seconds", sustained=2)
+        timed = database.steps("mlperf/resnet_50/v0.6-v4.0", by="seconds", sustained=2, goal=0.1)
+        assert timed["seconds"].to_list() == [1.5]
         with pytest.raises(UsageError, match="unknown unit 'hours'"):
             database.steps("mlperf/resnet_50/v0.6-v4.0", by="hours")  # type: ignore[arg-type]
         times = database.sql("SELECT step, seconds FROM measurements ORDER BY ALL").rows()
