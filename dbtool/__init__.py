@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dbtool.release.publish import publish
     from dbtool.release.pull import pull
     from dbtool.release.verify import verify
-    from dbtool.report import scaling_of_table
+    from dbtool.report.scaling import scaling_of_table
     from dbtool.sources.archive.published import fetch
     from dbtool.sources.archive.source import import_archive
     from dbtool.sources.ingest import ingest
@@ -107,7 +107,7 @@ _HOMES = {
     "publish": "dbtool.release.publish",
     "pull": "dbtool.release.pull",
     "record": "dbtool.sources.recorder",
-    "scaling_of_table": "dbtool.report",
+    "scaling_of_table": "dbtool.report.scaling",
     "verify": "dbtool.release.verify",
 }
 

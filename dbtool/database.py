@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dbtool.explorer.page import Material
     from dbtool.figures.plot import Plot
     from dbtool.release.selection import ExportedStudy
-    from dbtool.report import ScalingReport
+    from dbtool.report.scaling import ScalingReport
 
 
 def _register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -118,7 +118,7 @@ class Database(Releases):
 
         from dbtool.analysis.costs import step_time as read_step_time
         from dbtool.analysis.scaling import Settings
-        from dbtool.report import LawColumn, law_of_table, scaling_of_trials
+        from dbtool.report.scaling import LawColumn, law_of_table, scaling_of_trials
 
         seconds = None if step_time is None else read_step_time(step_time)
         settings = Settings(level, overhead, start, trials, curve, sustained, seconds, devices, at)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from dbtool.analysis.columns import TABLE_FILE, positive, text_table
 from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.scaling import Scaling, Settings, scaling_of_searches, scaling_of_steps
 from dbtool.analysis.searches import median_errors, middle, searches, spread
 from dbtool.core.errors import UsageError
+from dbtool.store.columns import TABLE_FILE, positive, text_table
 from dbtool.store.texts import LINE
 
 if TYPE_CHECKING:

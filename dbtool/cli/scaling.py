@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dbtool.analysis.scaling import Scaling
-    from dbtool.report import ScalingReport
+    from dbtool.report.scaling import ScalingReport
 
 _FITTING = ["release", "workload", "goal", "tradeoff", "overhead"]
 # The most informative columns of each kind of rows, which a table shows.
@@ -154,7 +154,7 @@ def scaling(
         )
     from dbtool.cli.database import reading, tell_unlike_definitions
     from dbtool.cli.output import require_printable
-    from dbtool.report import scaling_of_table
+    from dbtool.report.scaling import scaling_of_table
 
     require_printable(output_format)
     shared: dict[str, Any] = {
@@ -243,7 +243,7 @@ def _print_report(
 
 
 def _print_words(report: "ScalingReport") -> None:
-    from dbtool.analysis.words import PARAGRAPHS
+    from dbtool.report.words import PARAGRAPHS
 
     for answer, heading, statements in report.statements():
         typer.echo(printable(heading))

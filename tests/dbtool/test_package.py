@@ -33,7 +33,7 @@ def test_importing_brings_nothing_heavy() -> None:
 
 MODULES = (
     "dbtool",
-    "dbtool.report",
+    "dbtool.report.scaling",
     "dbtool.core.checks",
     "dbtool.core.contract",
     "dbtool.database",

@@ -7,7 +7,7 @@ import pytest
 
 import dbtool
 from dbtool.analysis.scaling import Settings
-from dbtool.analysis.words import sentences
+from dbtool.report.words import sentences
 
 ROOT = Path(__file__).parents[2]
 # What the document asks besides each workload's own goal.

@@ -18,7 +18,7 @@ from dbtool.figures.drawing import draw
 from dbtool.figures.points import NoDataError, Points
 from dbtool.figures.scaling import Findings, draw_findings, scaling_points
 from dbtool.figures.specs import find_figure
-from dbtool.report import ScalingReport
+from dbtool.report.scaling import ScalingReport
 from tests.support.made_up import curve, write_shard
 
 from .conftest import Call

@@ -20,7 +20,7 @@ from dbtool.core.resources import query
 from dbtool.database import Database
 from dbtool.explorer.contents import choose
 from dbtool.explorer.page import Material, write_alone
-from dbtool.report import ScalingReport, Trials
+from dbtool.report.scaling import ScalingReport, Trials
 from dbtool.store.questions import Question
 from tests.support.explorer_browser import (
     BUNDLED,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool.analysis.answers import answers_of_table, answers_of_trials
-from dbtool.analysis.columns import TABLE_FILE, positive, text_table
 from dbtool.analysis.comparison import comparison_rows, tasks_of
 from dbtool.analysis.costs import step_time as read_step_time
 from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
 from dbtool.analysis.profiles import performance_profiles
 from dbtool.analysis.scaling import Settings
-from dbtool.analysis.tables import (
+from dbtool.core.errors import UsageError, unknown
+from dbtool.report.tables import (
     KINDS,
     OF_ANSWERS,
     OF_ANY_STEPS,
@@ -23,8 +23,8 @@ from dbtool.analysis.tables import (
     ratio_rows,
     with_whole_sizes,
 )
-from dbtool.analysis.words import PARAGRAPHS, in_short, law_sentence, sentences
-from dbtool.core.errors import UsageError, unknown
+from dbtool.report.words import PARAGRAPHS, in_short, law_sentence, sentences
+from dbtool.store.columns import TABLE_FILE, positive, text_table
 
 if TYPE_CHECKING:
     import os

@@ -205,7 +205,7 @@ def _runs(scaling: Scaling, settings: Settings) -> Iterator[str]:
 
 
 def law_sentence(row: Mapping[str, Any], settings: Settings) -> str:
-    """Return what a row of `dbtool.analysis.tables.law_rows` says."""
+    """Return what a row of `dbtool.report.tables.law_rows` says."""
     return (
         f"Over {counted(row['workloads'], 'workload')} the critical batch size ({row['definition']}"
         f") is {_number(row['factor'])} times {row['law']} to the power {row['exponent']:.3f} "

@@ -1,4 +1,4 @@
-"""Answers about scaling as rows."""
+"""The rows of a report on scaling, one function a kind."""
 
 from __future__ import annotations
 

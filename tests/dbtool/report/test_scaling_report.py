@@ -10,10 +10,10 @@ import pytest
 import dbtool
 from dbtool.analysis.answers import answers_of_table
 from dbtool.analysis.scaling import Settings
-from dbtool.analysis.words import sentences
 from dbtool.core.errors import UsageError
 from dbtool.database import Database
-from dbtool.report import ScalingReport
+from dbtool.report.scaling import ScalingReport
+from dbtool.report.words import sentences
 from tests.support.made_up import write_shard
 
 SIZES = [2**octave for octave in range(13)]

@@ -1,0 +1,1 @@
+"""What `dbtool scaling` and `Database.scaling` answer: statements, rows and a figure."""
