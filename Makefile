@@ -50,6 +50,7 @@ atlas: $(VENV)/installed-dev ## import the public sources from a folder FROM, an
 	for name in mlperf mlperf-reference opda modded-nanogpt w2v2-batch-size; do \
 	    $(BIN)/dbtool import $$name $(FROM)/$$name --db build/atlas || exit 1; done
 	$(BIN)/python docs/tables.py docs/atlas.md --db build/atlas
+	$(BIN)/python docs/pictures.py docs/atlas.md --db build/atlas
 
 # Anew each time: of pages that did not change Sphinx would not tell the broken links again.
 site: $(VENV)/installed-dev ## make the documentation a folder of web pages, build/site, and build/man

@@ -9,22 +9,22 @@ table stands below a block of code that holds one query and nothing else:
 
     | release | workload | …
 
-One is put below a query that has none yet.
+One is put below a query that has none yet. Lines above the query may write tables that it joins:
+`dbtool scaling … --format csv > FILE`.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 from commands import document_and_database, output_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _QUERY_AND_TABLE = re.compile(
-    r"(```\ndbtool (?P<words>(?:sql|scaling) [^\n]+)\n```\n\n)(?P<table>(?:\|[^\n]*\n)*)"
+    r"(```\n(?P<joined>(?:dbtool scaling [^\n]+ > [\w.]+\n)*)"
+    r"dbtool (?P<words>(?:sql|scaling) [^\n]+)\n```\n\n)(?P<table>(?:\|[^\n]*\n)*)"
 )
 
 
@@ -39,7 +39,13 @@ def with_tables(text: str, database: Path) -> str:
     """The text with each table as its command prints it from the database."""
 
     def written_anew(found: re.Match[str]) -> str:
-        table = printed(shlex.split(found["words"]), database)
+        words = shlex.split(found["words"])
+        with tempfile.TemporaryDirectory() as folder:
+            for line in found["joined"].splitlines():
+                command, _, name = line.removeprefix("dbtool ").rpartition(" > ")
+                (Path(folder) / name).write_text(output_of(shlex.split(command), database))
+                words = [each.replace(f"={name}", f"={folder}/{name}") for each in words]
+            table = printed(words, database)
         return found[1] + (table if found["table"] else f"{table}\n")
 
     return _QUERY_AND_TABLE.sub(written_anew, text)

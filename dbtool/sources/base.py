@@ -264,11 +264,11 @@ def conclude(report: Report, added: str, on_message: OnMessage, more: Iterable[s
     """Report the outcome of adding a source: what was added, then more sentences.
 
     Raises:
-        DbtoolError: parts of the source were refused, or it was not read to its end. The rest is
-            stored.
+        DbtoolError: parts of the source were refused, it was not read to its end, or nothing in it
+            can be used. The rest is stored.
     """
-    failure = report.failure
-    if failure is not None and not (report.trials or report.already_there):
+    failure, is_vain = report.failure, not (report.trials or report.already_there)
+    if failure is not None and is_vain:
         raise DbtoolError(str(failure)) from failure
     for sentence in (*(f"left out {error}" for error in report.malformed), added):
         on_message(sentence)
@@ -277,6 +277,8 @@ def conclude(report: Report, added: str, on_message: OnMessage, more: Iterable[s
         on_message(f"kept as they are: {kept}")
     for reason, parts in sorted(report.unused.items(), key=lambda item: -len(item[1])):
         on_message(f"not used: {counted(len(parts), 'part')}, such as {parts[0]}: {reason}")
+    if report.unused and is_vain and not report.malformed:
+        raise DbtoolError("nothing was added, for the reasons above: name other files")
     for sentence in (*report.notes, *more, where([report])):
         on_message(sentence)
     if failure is not None:

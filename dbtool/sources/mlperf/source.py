@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from dbtool.core.manifest import About
 from dbtool.sources.mlperf.benchmarks import benchmark_of, newest_benchmark
 from dbtool.sources.mlperf.log import runs_in
@@ -17,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from dbtool.sources.base import Addition
+    from dbtool.sources.base import Addition, Report
     from dbtool.sources.mlperf.log import Event
 
-_LOG = re.compile(r"(?:^|/)result_\w+\.txt$")
+_LOG_OR_SYSTEM = re.compile(r"(?:^|/)(?:result_\w+\.txt|systems/[^/]+\.json)$")
 _REPEATED = "a file of another round or system has the same run"
 _ANY = re.compile("")
 _ROUND = re.compile(r"\b(training|hpc)_results_v(\d+\.\d+)")
@@ -39,28 +41,40 @@ class MlperfSource(RunsSource):
     of_rounds: bool = True
 
     def runs(self, addition: Addition) -> Iterator[PublishedRun]:
-        """Yield the runs of one log after the other, each once."""
+        """Yield the runs of all logs, each once; archives tell of their systems after the logs."""
         known: dict[tuple[object, ...], str] = {}
-        pattern = _LOG if self.of_rounds else _ANY
+        accelerators: dict[str, int] = {}
+        found: list[PublishedRun] = []
+        pattern = _LOG_OR_SYSTEM if self.of_rounds else _ANY
         for name, _, contents in published_files(self.paths, pattern, addition.on_progress):
-            try:
-                logs = list(runs_in(contents.decode(errors="replace").splitlines()))
-            except ValueError:
-                addition.report.leave_unused("a line is damaged", name)
+            if self.of_rounds and name.endswith(".json"):
+                accelerators[_system(name)] = _accelerators(contents)
                 continue
-            if logs == [[]]:
-                addition.report.leave_unused("it has no line of a log, :::MLLOG", name)
-                continue
-            for number, events in enumerate(logs):
-                try:
-                    run = self._run(name, number, events)
-                except RefusedError as error:
-                    addition.report.leave_unused(str(error), name)
-                    continue
+            for run in self._runs_in(name, contents, addition.report):
                 if len(run.steps) > 1 and known.setdefault(_curve(run), name) != name:
                     addition.report.leave_unused(_REPEATED, name)
-                    continue
-                yield run
+                else:
+                    found.append(run)
+        for run in found:
+            count = accelerators.get(_system(run.name), 0)
+            settings = {**run.metaparameters, "accelerators": count} if count else {}
+            yield run._replace(metaparameters=settings or run.metaparameters)
+
+    def _runs_in(self, name: str, contents: bytes, report: Report) -> Iterator[PublishedRun]:
+        """Yield the runs of a log."""
+        try:
+            logs = list(runs_in(contents.decode(errors="replace").splitlines()))
+        except ValueError:
+            report.leave_unused("a line is damaged", name)
+            return
+        if logs == [[]]:
+            report.leave_unused("it has no line of a log, :::MLLOG", name)
+            return
+        for number, events in enumerate(logs):
+            try:
+                yield self._run(name, number, events)
+            except RefusedError as error:
+                report.leave_unused(str(error), name)
 
     def _run(self, name: str, number: int, events: Sequence[Event]) -> PublishedRun:
         """Return a run of a log.
@@ -78,8 +92,7 @@ class MlperfSource(RunsSource):
         else:
             benchmark = benchmark_of(str(named), found[1], float(found[2]))
             settings = {"round": f"{found[1]}-v{found[2]}"}
-            # The folder of an archive has the commit in its name.
-            name = f"{found[0]}/{name[found.end() :].partition('/')[2]}"
+            name = _below_round(name)
         if benchmark is None:
             raise RefusedError(f"steps of the benchmark {named!r} cannot be counted")
         run = benchmark_run(events, benchmark)
@@ -100,6 +113,27 @@ class MlperfSource(RunsSource):
             values,
             run.seed,
         )
+
+
+def _below_round(name: str) -> str:
+    """Return a path from the folder of its round on, which in archives has the commit in it."""
+    found = _ROUND.search(name)
+    return f"{found[0]}/{name[found.end() :].partition('/')[2]}" if found else name
+
+
+def _system(name: str) -> str:
+    """Return what a log and the description of its system share: round, submitter and system."""
+    parts = _below_round(name).removesuffix(".json").split("/")
+    return "/".join([*parts[:2], *parts[3:4]])
+
+
+def _accelerators(contents: bytes) -> int:
+    """Return the number of accelerators of a system; 0 where its description does not tell."""
+    try:
+        told = msgspec.json.decode(contents, type=dict[str, object])
+        return int(str(told["number_of_nodes"])) * int(str(told["accelerators_per_node"]))
+    except (msgspec.MsgspecError, KeyError, ValueError):
+        return 0
 
 
 def _curve(run: PublishedRun) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError, UsageError, joined
 from dbtool.core.walk import walk
 from dbtool.sources.tar_stream import tar_headers
 
@@ -47,7 +47,7 @@ def published_files(
         on_progress: called with the number of bytes read, and of all.
 
     Raises:
-        UsageError: there is no such path.
+        UsageError: there is no such path, or no file whose path matches.
         DbtoolError: a file cannot be read, or is damaged.
     """
     files: list[tuple[str, Path]] = []
@@ -60,18 +60,23 @@ def published_files(
         else:
             files.append((path.name, path))
     total, done = sum(file.stat().st_size for _, file in files), 0
+    is_empty = True
     for name, file in files:
-        if _TAR.search(name):
-            for found, at in _tar_files(file, name, pattern):
-                yield found
-                on_progress(done + at, total)
-        else:
-            yield from _file(file, name, pattern)
+        is_tar = _TAR.search(name)
+        for found, at in _tar_files(file, name, pattern) if is_tar else _file(file, name, pattern):
+            is_empty = False
+            yield found
+            on_progress(done + at, total)
         done += file.stat().st_size
         on_progress(done, total)
+    if is_empty:
+        raise UsageError(
+            f"{joined(map(str, paths), 'and')} has none of the files that it should: name an "
+            "archive (.tar, .tar.gz or .tar.xz), or a folder of its files"
+        )
 
 
-def _file(file: Path, name: str, pattern: re.Pattern[str]) -> Iterator[PublishedFile]:
+def _file(file: Path, name: str, pattern: re.Pattern[str]) -> Iterator[tuple[PublishedFile, int]]:
     if found := pattern.search(name.removesuffix(".xz")):
         try:
             with lzma.open(file) if name.endswith(".xz") else file.open("rb") as stream:
@@ -79,7 +84,7 @@ def _file(file: Path, name: str, pattern: re.Pattern[str]) -> Iterator[Published
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise DbtoolError(f"{file} cannot be read to its end ({error}): get it anew") from error
         _check_size(name, len(contents))
-        yield PublishedFile(name.removesuffix(".xz"), found, contents)
+        yield PublishedFile(name.removesuffix(".xz"), found, contents), 0
 
 
 def _tar_files(

@@ -272,6 +272,26 @@ def test_lines_before_v07_and_strings_and_pairs_are_read(
     assert rows[0][5] == {"val_mask_average_precision": 0.35, "seconds": 2.0}
 
 
+def test_a_run_has_the_accelerators_of_its_system(
+    tmp_path: Path, read: Callable[[], tuple[Report, list[Any]]]
+) -> None:
+    counts = {"large": ("64", "8"), "small": (1, 4), "none": ("1", "N/A"), "odd": (None, None)}
+    for number, system in enumerate([*counts, "missing"]):
+        text = log("bert", 448, [(0.72, {"epoch_num": 4_480 + number * 448})])
+        write(tmp_path / "logs", "training_results_v3.0-0123abc", text, system)
+    systems = tmp_path / "logs" / "training_results_v3.0-0123abc" / "Lab" / "systems"
+    systems.mkdir()
+    for system, (nodes, each) in counts.items():
+        described = {"number_of_nodes": nodes, "accelerators_per_node": each}
+        (systems / f"{system}.json").write_text(json.dumps(described) * (system != "odd"))
+    report, _ = read()
+    assert (report.trials, report.unused) == (5, {})
+    with dbtool.open(tmp_path / "db") as database:
+        text = "SELECT name, (settings->>'accelerators')::DOUBLE FROM trials ORDER BY trial_id"
+        found = {name.split("/")[3]: count for name, count in database.sql(text).rows()}
+    assert found == {"large": 512, "small": 4, "none": None, "odd": None, "missing": None}
+
+
 def test_archives_are_read_without_unpacking_them(tmp_path: Path) -> None:
     text = log("resnet", 4_096, [(0.8, {"epoch_num": 8})], train_samples=1_281_167).encode()
     (tmp_path / "logs").mkdir()

@@ -204,6 +204,12 @@ def test_a_damaged_archive_says_so(tmp_path: Path, repository: Path) -> None:
         add_source(public_source("opda", tmp_path / "cut.tar.gz"), tmp_path / "db")
     with pytest.raises(UsageError, match="does not exist: name an archive"):
         add_source(public_source("opda", tmp_path / "none"), tmp_path / "db")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="none of the files that it should"):
+        add_source(public_source("opda", tmp_path / "empty"), tmp_path / "db")
+    (tmp_path / "empty" / "log.txt").write_text("no log")
+    with pytest.raises(DbtoolError, match="nothing was added"):
+        dbtool.ingest(tmp_path / "empty", tmp_path / "own", source="mllog")
     assert tarfile.is_tarfile(tmp_path / "x.tar.gz")
 
 
