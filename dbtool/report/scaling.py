@@ -13,7 +13,7 @@ from dbtool.analysis.costs import step_time as read_step_time
 from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
 from dbtool.analysis.profiles import performance_profiles
 from dbtool.analysis.scaling import Settings
-from dbtool.core.errors import UsageError, unknown
+from dbtool.core.errors import UsageError, printable, unknown
 from dbtool.report.tables import (
     KINDS,
     OF_ANSWERS,
@@ -25,6 +25,7 @@ from dbtool.report.tables import (
 )
 from dbtool.report.words import PARAGRAPHS, in_short, law_sentence, sentences
 from dbtool.store.columns import TABLE_FILE, positive, text_table
+from dbtool.store.questions import index_question
 
 if TYPE_CHECKING:
     import os
@@ -47,12 +48,14 @@ class Trials:
         crossings: their rows of `Database.crossings`.
         moments: their moments of the gradient, from `moments_of_trials`.
         workloads: the rows of `Database.workloads`.
+        caveats: what to know of a workload, by release and name.
     """
 
     db: Releases
     crossings: pl.DataFrame
     moments: pl.DataFrame
     workloads: pl.DataFrame
+    caveats: Mapping[tuple[str, str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -183,16 +186,14 @@ class ScalingReport:
                 heading += f" ({answer.release}), {answer.metric} past {answer.goal:g}"
                 if self.settings.sustained > 1:
                     heading += f" at {self.settings.sustained} evaluations in a row"
-            own = noise
-            if noise is not None:
+            own, caveats = noise, list[str]()
+            if noise is not None and self.trials is not None:
                 own = noise.filter(
                     release=answer.release, workload=answer.workload, goal=answer.goal
                 )
-            yield (
-                answer,
-                heading,
-                sentences(answer.scaling, self.settings, own, self._other(answer)),
-            )
+                caveats = self.trials.caveats.get((str(answer.release), str(answer.workload)), [])
+            found = sentences(answer.scaling, self.settings, own, self._other(answer))
+            yield answer, heading, [*found, *caveats]
 
     def _other(self, answer: Answer) -> Answer | None:
         """Return what an answer is compared with: of the same goal, where there are several."""
@@ -272,7 +273,11 @@ def scaling_of_trials(
             f"ratios are to one workload, and these are {len(names)}: {', '.join(names)}"
         )
     own = crossings.filter(pl.col("workload").is_in(workloads))
-    trials = Trials(db, own, moments_of_trials(db, own), db.workloads())
+    caveats = {
+        (release, workload): [printable(text) for text in texts if text]
+        for release, workload, texts in db.result(index_question("caveats")).rows()
+    }
+    trials = Trials(db, own, moments_of_trials(db, own), db.workloads(), caveats)
     chosen = [each for each in answers if each.workload in workloads]
     return ScalingReport(chosen, settings, trials, others, law)
 

@@ -18,6 +18,8 @@ from dbtool.core.resources import schema_folder
 Place = Literal["epochs", "second_epoch", "samples", "steps", "tokens", "trained"]
 # No run takes as many epochs: larger places are samples.
 _MOST_EPOCHS = 20_000
+_NOT_VERIFIED = "Steps are counted from what submitters logged and are not verified by MLCommons."
+_CHECKPOINT = "Training goes on from a checkpoint, so that this is of late training."
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +41,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
             `trained` is samples, or nothing but the total at the end.
         train_examples: size of the training set; None where places need none.
         tokens: tokens an example has; None where places do not count them.
+        start: `checkpoint` where training goes on from one; None where it does not.
         why: why rounds share the workload, or do not.
     """
 
@@ -56,6 +59,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     place: Place
     train_examples: int | None
     tokens: int | None
+    start: Literal["checkpoint"] | None
     why: str
 
     def described(self, *, is_open: bool = False) -> Workload:
@@ -71,6 +75,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
             goal=self.goal,
             goal_inclusive=True,
             train_examples=self.train_examples,
+            definition={"caveats": [_NOT_VERIFIED, *([_CHECKPOINT] if self.start else [])]},
         )
 
     def counts_epochs(self, place: float) -> bool:

@@ -347,6 +347,9 @@ def test_reference_points_are_runs_to_the_target_each_once(tmp_path: Path) -> No
             "SELECT workload, batch_size, trial_id, step, learning_rate FROM measurements "
             "JOIN trials USING (workload, batch_size, trial_id) ORDER BY ALL"
         ).rows()
+        of_workloads = [said for *_, said in database.scaling("mlperf/*").statements()]
+    assert [said[-1].partition(" ")[0] for said in of_workloads] == ["Steps", "Steps"]
+    assert "not verified by MLCommons" in of_workloads[0][-1]
     assert rows == [
         ("mlperf/llama31_8b/v5.1-v6.1", 16, 0, 9_984, None),
         # 34 and 35 x 1,281,167 / 1,632 = 26,690.98 and 27,476.01
@@ -356,6 +359,10 @@ def test_reference_points_are_runs_to_the_target_each_once(tmp_path: Path) -> No
 
 
 def test_the_catalogue_is_sound() -> None:
+    gpt3 = next(each for each in benchmarks() if each.benchmark == "gpt3")
+    definition = gpt3.described().definition
+    assert definition is not None
+    assert "from a checkpoint" in definition["caveats"][-1]
     for each in benchmarks():
         assert each.first <= each.last
         assert each.why
