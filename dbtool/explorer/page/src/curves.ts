@@ -46,6 +46,8 @@ export interface Curve {
   goal: number | null;
   /** At how many trials its searches are compared; null where it has none. */
   trials: number | null;
+  /** Whether its studies are no searches, but replicates of one setting each. */
+  oneSetting: boolean;
   leftOut: readonly number[];
   steps: StepsRow[];
   criticals: CriticalRow[];
@@ -92,15 +94,16 @@ export function curveOfOwn(own: OwnCurve, metric: string, goal: number | null, s
 }
 
 /** Of which nothing is known. */
-const UNKNOWN = { trials: null, leftOut: [], steps: [], criticals: [], rates: [], studies: new Map(), perfect: null, fitted: null };
+const UNKNOWN = { trials: null, oneSetting: false, leftOut: [], steps: [], criticals: [], rates: [], studies: new Map(), perfect: null, fitted: null };
 
 /** What of an answer is drawn and told. */
-function answered(answer: Answer, state: State): Pick<Curve, "trials" | "leftOut" | "steps" | "criticals" | "perfect" | "fitted"> {
+function answered(answer: Answer, state: State): Pick<Curve, "trials" | "oneSetting" | "leftOut" | "steps" | "criticals" | "perfect" | "fitted"> {
   const { trials, leftOut, curve } = answer.scaling;
   const steps = stepsRows(answer);
   const perfect = state.line === "none" ? null : state.line === "first" ? lineThroughFirst(steps) : fittedLine(steps);
   const fitted = curve ? (batchSize: number) => curve.at(batchSize) : null;
-  return { trials, leftOut, steps, criticals: criticalRows(answer), perfect, fitted };
+  const oneSetting = answer.searches.length > 0 && answer.searches.every((search) => search.replicates !== null);
+  return { trials, oneSetting, leftOut, steps, criticals: criticalRows(answer), perfect, fitted };
 }
 
 /**

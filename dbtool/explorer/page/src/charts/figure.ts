@@ -1,12 +1,14 @@
 /** The panels of a figure of `dbtool plot`, from its points. */
 
 import * as Plot from "@observablehq/plot";
+import { range } from "d3-array";
 import type { Row } from "../csv";
 import type { Figure, FigureAxis, Panel } from "../figures";
 import { shortNumber } from "../numbers";
 import { type Drawing, TIP, chartOf, colourOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
+import { forestChart } from "./forest";
 
-const DOTS = new Set(["scatter", "grid", "forest", "units"]);
+const DOTS = new Set(["scatter", "grid", "units"]);
 
 /** The series of a figure, in the order of their colours. */
 export const seriesOf = (figure: Figure) => [...new Set(figure.rows.map(nameOf))];
@@ -28,6 +30,8 @@ export function panelChart(panel: Panel, rows: readonly Row[], series: readonly 
   const lines = placed.filter((row) => (numberOf(row, "perfect") ?? 0) > 0);
   const place = (row: Row) => series.indexOf(nameOf(row));
   const colour = (row: Row) => colourOf(place(row));
+  const symbol = (row: Row) => symbolOf(place(row));
+  if (panel.kind === "forest") return forestChart(panel, placed, { colour, symbol, name: nameOf }, width);
   // A curve is a series of one release, or one trial of a study.
   const curve = (row: Row) => [row["release"], row["series"], panel.kind === "curves" ? row["trial_id"] : ""].join("\n");
   const height = Math.round(width * 0.72);
@@ -45,6 +49,7 @@ export function panelChart(panel: Panel, rows: readonly Row[], series: readonly 
       clip: true,
     }),
     Plot.line(lines, { x: "x", y: "perfect", z: curve, stroke: colour, strokeOpacity: 0.6, strokeDasharray: "5 4", clip: true }),
+    panel.kind === "units" ? Plot.line(hyperbola(placed), { stroke: "var(--ink)", clip: true }) : null,
     // A curve breaks where a row has no y: no trial reached the goal there, or nobody knows.
     isDots ? null : Plot.line(rows, { x: "x", y: "y", z: curve, stroke: colour, strokeWidth: 1.6, clip: true }),
     panel.kind === "curves"
@@ -53,7 +58,7 @@ export function panelChart(panel: Panel, rows: readonly Row[], series: readonly 
           x: "x",
           y: "y",
           r: isDots ? 3 : 4,
-          symbol: (row: Row) => symbolOf(place(row)),
+          symbol,
           fill: colour,
           stroke: "var(--raised)",
           strokeWidth: 0.7,
@@ -61,6 +66,15 @@ export function panelChart(panel: Panel, rows: readonly Row[], series: readonly 
         }),
     Plot.tip(placed, Plot.pointer({ x: "x", y: "y", title: (row: Row) => told(panel, row), ...TIP })),
   ]);
+}
+
+/** Steps in units of a hyperbola, 1 + 1 / x, over what is drawn. */
+function hyperbola(rows: readonly Row[]): [number, number][] {
+  const [least, most] = logDomain(rows.map((row) => numberOf(row, "x") as number), 0.05);
+  return range(0, 101).map((each) => {
+    const x = least * (most / least) ** (each / 100);
+    return [x, 1 + 1 / x];
+  });
 }
 
 function told({ x, y }: Panel, row: Row): string {

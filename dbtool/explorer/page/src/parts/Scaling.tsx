@@ -149,8 +149,9 @@ function aboutSteps(curves: readonly Curve[], state: State): string {
   const divided = state.relative && at ? `, divided by the steps at batch size ${at}` : "";
   const left = curves.flatMap((each) => each.leftOut).length;
   const out = left ? `; ${counted(left, "study", "studies")} with fewer trials left out` : "";
-  const best = others.length ? "as many trials as the legend has" : counted(trials, "trial");
-  return `Best of ${best}${divided}${out}. Bands: 95%; arrows where trials are too few for an upper end. Dashed: perfect scaling. Thin: the fitted curve. Crosses: not reached. Click a point for its trials.`;
+  const best = others.length ? "Best of as many trials as the legend has" : `Best of ${counted(trials, "trial")}`;
+  const what = curves.every((each) => each.oneSetting) ? "Median of the runs of one setting" : best;
+  return `${what}${divided}${out}. Bands: 95%; arrows where trials are too few for an upper end. Dashed: perfect scaling. Thin: the fitted curve. Crosses: not reached. Click a point for its trials.`;
 }
 
 function altOf(curves: readonly Curve[]): string {
