@@ -69,13 +69,16 @@ def index(folder: Path, *, release: str | None = None) -> None:
         release (NAME): The release's name, where its manifest is gone or damaged.
     """
     from dbtool.core.release import rebuild, telling_of_change
-    from dbtool.sources.recorder import recover
+    from dbtool.sources.journals import recover
 
     if release is not None:
         check_name(release)
     with telling_of_change(folder, tell):
-        recover(folder)
-        manifest = rebuild(folder, None if release is None else About(release=release))
+        try:
+            recover(folder)
+        finally:
+            # A trial that cannot be stored is reported at the end.
+            manifest = rebuild(folder, None if release is None else About(release=release))
     rows = sum(file.rows or 0 for file in manifest.shards)
     tell(
         f"{manifest.release}: {counted(len(manifest.shards), 'shard')} with "

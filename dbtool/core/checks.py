@@ -45,11 +45,11 @@ class InvalidError(DbtoolError):
     """
 
 
-def require_whole(name: str, value: Any, least: int = 1) -> int:
+def require_whole(name: str, value: Any, least: int = 1, most: int = 2**63 - 1) -> int:
     """Return a whole number as an int; NumPy integers are accepted.
 
     Raises:
-        UsageError: the value is not a whole number, or is less than the least.
+        UsageError: the value is not a whole number, or is out of range.
 
     Example:
         >>> require_whole("trials", 0)
@@ -61,8 +61,9 @@ def require_whole(name: str, value: Any, least: int = 1) -> int:
         found = operator.index(value)
     except TypeError:
         found = least - 1
-    if found < least:
-        raise UsageError(f"{name} is {value!r}, and should be a whole number from {least}")
+    if not least <= found <= most:
+        end = f" to {most}" if found > most else ""
+        raise UsageError(f"{name} is {value!r}, and should be a whole number from {least}{end}")
     return found
 
 

@@ -20,8 +20,8 @@ Scalar = float | int | bool | str
 # A folder has this name, and file systems allow 255 bytes.
 _LONGEST_NAME = 240
 _Name = Annotated[str, Meta(min_length=1)]
-_Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-# The bounds of a shard's numbers, which mappings of own runs share.
+# The bounds of a shard's numbers, which own runs share.
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 SmallCount = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 BatchSize = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -92,7 +92,7 @@ class Study(Struct, frozen=True, kw_only=True):
     train_steps: Count
     early_stopping: bool = False
     search_space: dict[str, dict[str, Any]] = {}
-    seed: _Integer | None = None
+    seed: Integer | None = None
     search: dict[str, Any] | None = None
 
     @property
@@ -119,7 +119,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     status: Status
     steps: Count
     metaparameters: dict[str, Scalar]
-    seed: _Integer | None = None
+    seed: Integer | None = None
     name: str | None = None
     source: str | None = None
     measurements: Count = 0

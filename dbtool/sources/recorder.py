@@ -9,52 +9,33 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import math
-import os
 import secrets
-from pathlib import Path
+import warnings
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
-from msgspec import Struct
 
-from dbtool.core.checks import require_whole
-from dbtool.core.contract import KEYS, OTHER_METRICS, SPLITS, is_share
+from dbtool.core.checks import require_goal, require_number, require_whole
+from dbtool.core.contract import KEYS, OTHER_METRICS, is_share
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded, make_folder
-from dbtool.core.footer import Footer, Scalar, Status, Study, Trial, Workload, plain, workload_names
-from dbtool.core.index import ClashError
-from dbtool.core.walk import entries
-from dbtool.sources.tables.words import GOALS
+from dbtool.core.footer import FooterError, Scalar, encode_footer, plain, workload_names
+from dbtool.sources.journals import (
+    COMPLETE,
+    ENDING,
+    FOLDER,
+    Header,
+    footer_of,
+    recover,
+    store,
+    study_of,
+)
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping
-
-    import pyarrow as pa
-
-    from dbtool.core.index import Index
-
-    # By step and name.
-    _Rows = Mapping[int, Mapping[str, float]]
-
-_FOLDER, _ENDING = ".records", ".jsonl"
-_COMPLETE = b'"COMPLETE"'
-_LOCK_SECONDS = 600.0
-
-
-class _Header(Struct, frozen=True, kw_only=True):
-    """The first line of a journal: what is known of a trial before it trains."""
-
-    names: dict[str, str]
-    batch_size: int
-    metric: str | None
-    goal: float | None
-    train_examples: int | None
-    train_steps: int | None
-    metaparameters: dict[str, Scalar]
-    seed: int | None
-    name: str | None
+    from pathlib import Path
 
 
 class Recorder:
@@ -63,20 +44,31 @@ class Recorder:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._size = file.tell()
+        self._last: dict[str, int] = {}
 
     def log(self, step: int, **metrics: float) -> None:
         """Record metrics after an update, such as `batch_cross_entropy_error` of its own batch.
 
         Args:
-            step: the updates so far.
+            step: the updates so far. Where it is below the last one of a metric, training went on
+                from an older checkpoint, and rows beyond it are dropped.
             metrics: by name; names that are not columns of the database are kept, too.
 
         Raises:
-            UsageError: the step is not a whole number from 0, or an error is not a share.
+            UsageError: the step is not a whole number from 0, an error is not a share, or the trial
+                has ended.
             DbtoolError: the journal cannot be written.
         """
+        if self._file.closed:
+            raise UsageError("the trial has ended: log within the block of dbtool.record")
         step = require_whole("step", step, least=0)
         values = {name: _checked(name, value, step) for name, value in metrics.items()}
+        last = max((self._last.get(name, 0) for name in values), default=0)
+        if step < last:
+            warnings.warn(
+                f"step {step:,} follows {last:,}: rows beyond it are dropped", stacklevel=2
+            )
+        self._last |= dict.fromkeys(values, step)
         line = msgspec.json.encode([step, values]) + b"\n"
         try:
             self._file.write(line)
@@ -143,9 +135,13 @@ def record(
 
     Raises:
         UsageError: an argument is not valid, or is not what the release has of the workload.
-        DbtoolError: the folder cannot be written; what was recorded stays in its journal.
+        DbtoolError: the folder cannot be written, or the release has changed so that the trial
+            contradicts it; what was recorded stays in its journal.
     """
     path = expanded(folder)
+    for rate in ("learning_rate", "momentum"):
+        if metaparameters and isinstance(metaparameters.get(rate), str):
+            require_number(rate, metaparameters[rate])
     given = {
         "names": workload_names(workload, "workload"),
         "batch_size": require_whole("batch_size", batch_size),
@@ -158,50 +154,23 @@ def record(
         "name": name,
     }
     try:
-        header = msgspec.convert(given, _Header)
+        header = msgspec.convert(given, Header)
     except msgspec.ValidationError as error:
         raise UsageError(f"dbtool.record: {str(error).replace('`', '')}") from error
-    # `dbtool index` reports a trial that is not of the release; it must not stop others.
-    with contextlib.suppress(ClashError):
+    # `dbtool index` reports a trial that cannot be stored; it must not stop others.
+    with contextlib.suppress(DbtoolError):
         recover(path)
-    _refuse_other(path, header)
-    make_folder(path / _FOLDER, "name another one")
-    place = path / _FOLDER / f"{secrets.token_hex(8)}{_ENDING}"
+    _refuse(path, header)
+    make_folder(path / FOLDER, "name another one")
+    place = path / FOLDER / f"{secrets.token_hex(8)}{ENDING}"
     with place.open("xb+", buffering=0) as journal:
         fcntl.flock(journal, fcntl.LOCK_EX)
         journal.write(msgspec.json.encode(header) + b"\n")
         try:
             yield Recorder(journal)
-            journal.write(_COMPLETE + b"\n")
+            journal.write(COMPLETE + b"\n")
         finally:
-            _store(path, journal)
-
-
-def recover(folder: Path) -> int:
-    """Store what processes that were killed had recorded; return the number of their trials.
-
-    Raises:
-        ClashError: the release contradicts a trial, whose journal stays; the others are stored.
-        DbtoolError: the folder cannot be read or written; the journals stay.
-    """
-    stored, clash = 0, None
-    for entry in entries(folder / _FOLDER):
-        if not entry.name.endswith(_ENDING):
-            continue
-        # Another process may have stored and removed it.
-        with contextlib.suppress(FileNotFoundError), Path(entry.path).open("rb+") as journal:
-            try:
-                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            if os.fstat(journal.fileno()).st_nlink:
-                try:
-                    stored += _store(folder, journal)
-                except ClashError as error:
-                    clash = error
-    if clash:
-        raise clash
-    return stored
+            store(path, journal)
 
 
 def _checked(name: str, value: Any, step: int) -> Scalar:
@@ -214,129 +183,33 @@ def _checked(name: str, value: Any, step: int) -> Scalar:
         raise UsageError(
             f"{name} is {number:g} at step {step:,}, and should be a share from 0 to 1"
         )
+    if not name.isprintable():
+        raise UsageError(f"the metric {name!r} is not a name that can be printed")
     if name in KEYS or name == OTHER_METRICS:
         raise UsageError(f"the database has another {name}: rename the metric")
     return plain(number)
 
 
-def _refuse_other(folder: Path, header: _Header) -> None:
-    """Refuse a trial of a workload or study of which the release has something else."""
+def _refuse(folder: Path, header: Header) -> None:
+    """Refuse a trial that could not be stored, or of which the release has something else."""
     from dbtool.core.index import Index, differences
     from dbtool.core.manifest import is_release
     from dbtool.core.release import read_release
 
-    if not is_release(folder):
-        return
-    index = Index.from_tables(read_release(folder)[1])
-    study = _study(header, {}, index)
+    index = Index.from_tables(read_release(folder)[1]) if is_release(folder) else Index()
+    study = study_of(header, {}, index)
+    if header.goal is not None:
+        is_known = header.metric or study.workload.workload in index.workloads
+        if not is_known and not 0 <= header.goal <= 1:
+            raise UsageError(f"the goal {header.goal:g} is no share: tell its metric with metric=")
+        require_goal(header.goal, study.workload.metric)
     differing = differences(index.workloads.get(study.workload.workload), study.workload)
     if differing := differing or differences(index.studies.get(study.key), study):
         raise UsageError(
             f"{folder} has {study.workload.workload} with another {', '.join(differing)}: give the "
             "same, or record into another folder"
         )
-
-
-def _store(folder: Path, journal: BinaryIO) -> bool:
-    """Add the trial of a journal to the release, and remove the journal; False if it is empty."""
-    from dbtool.core.manifest import About, is_release, read_manifest
-    from dbtool.core.release import locked
-    from dbtool.core.writer import ReleaseWriter
-
-    header, rows, status = _read(journal)
-    path = Path(journal.name)
-    if header is not None and rows:
-        # Trials get their numbers one process after the other.
-        with locked(folder / _FOLDER, _LOCK_SECONDS, f"the trial is kept in {path}"):
-            about = About(release=folder.resolve().name)
-            if is_release(folder):
-                about = read_manifest(folder).about
-            try:
-                with ReleaseWriter(folder, about) as writer:
-                    source = hashlib.sha256(path.stem.encode()).hexdigest()
-                    if footer := _footer(header, rows, status, source, writer.index):
-                        writer.write(footer, [_table(footer.trials[0].trial_id, rows)])
-            except ClashError as error:
-                raise ClashError(
-                    f"{error}; the trial is kept in {path}: move it to {_FOLDER} of another "
-                    "release folder, and list it with `dbtool index`"
-                ) from error
-    path.unlink(missing_ok=True)
-    return bool(rows)
-
-
-def _read(journal: BinaryIO) -> tuple[_Header | None, _Rows, Status]:
-    """Return what a journal has: the header, metrics by step, and how the trial ended."""
-    journal.seek(0)
-    first, *lines = journal.read().split(b"\n")
-    header, rows = None, dict[int, dict[str, float]]()
-    # The last line of a process that was killed may be a part.
-    with contextlib.suppress(msgspec.MsgspecError):
-        header = msgspec.json.decode(first, type=_Header)
-        for line in lines[:-1]:
-            if line != _COMPLETE:
-                step, values = msgspec.json.decode(line, type=tuple[int, dict[str, float | str]])
-                numbers = {name: float(value) for name, value in values.items()}
-                rows[step] = rows.get(step, {}) | numbers
-    status: Status = "COMPLETE" if _COMPLETE in lines else "INCOMPLETE"
-    return header, dict(sorted(rows.items())), status
-
-
-def _footer(
-    header: _Header, rows: _Rows, status: Status, source: str, index: Index
-) -> Footer | None:
-    """Return the footer of a trial's shard; None where the release has the trial already."""
-    study = _study(header, rows, index)
-    held = index.trials_of(*study.key)
-    if any(row["source"] == source for row in held.values()):
-        return None
-    steps = max(rows)
-    losses = [row[name] for row in rows.values() for name in row if name.startswith("batch_")]
-    last = losses[-1] if losses else rows[steps].get(study.workload.metric, 0.0)
-    if not math.isfinite(last):
-        status = "INFEASIBLE"
-    elif status == "COMPLETE" and steps < (header.train_steps or 0):
-        status = "INCOMPLETE"
-    if study.key not in index.studies and header.train_steps is None and status == "COMPLETE":
-        study = msgspec.structs.replace(study, train_steps=steps)
-    trial = Trial(
-        trial_id=max(held, default=-1) + 1,
-        status=status,
-        steps=steps,
-        metaparameters=header.metaparameters,
-        seed=header.seed,
-        name=header.name,
-        source=source,
-    )
-    return Footer(study=study, trials=(trial,), producer={"source": "dbtool.record"})
-
-
-def _study(header: _Header, rows: _Rows, index: Index) -> Study:
-    """Return a trial's study, which has what the release knows of it where it is not given."""
-    name = "/".join(header.names.values())
-    recorded = dict.fromkeys(metric for row in rows.values() for metric in row)
-    usual = [metric for metric in GOALS if metric in recorded]
-    split = [metric for metric in recorded if metric.partition("_")[0] in SPLITS]
-    metric = next(iter([*usual, *split]), GOALS[0])
-    new = msgspec.convert({"workload": name, "metric": metric, **header.names}, Workload)
-    held = index.workloads.get(name, new)
-    of_goal = {each: getattr(header, each) for each in ("metric", "goal", "train_examples")}
-    given = {each: value for each, value in of_goal.items() if value is not None}
-    size, steps = header.batch_size, header.train_steps
-    workload = msgspec.structs.replace(held, **given)
-    study = index.studies.get((name, size))
-    study = study or Study(workload=workload, batch_size=size, train_steps=steps or 0)
-    steps = study.train_steps if steps is None else steps
-    return msgspec.structs.replace(study, workload=workload, train_steps=steps)
-
-
-def _table(trial_id: int, rows: _Rows) -> pa.Table:
-    import pyarrow as pa
-
-    from dbtool.core.rows import with_other_metrics
-
-    metrics = dict.fromkeys((name for row in rows.values() for name in row), pa.float64())
-    schema = pa.schema({"trial_id": pa.int32(), "step": pa.int64(), **metrics})
-    dicts = [{"trial_id": trial_id, "step": step, **row} for step, row in rows.items()]
-    table = pa.Table.from_pylist(dicts, schema)
-    return with_other_metrics(dict(zip(schema.names, table.columns, strict=True)))
+    try:
+        encode_footer(footer_of(header, {0: {}}, "INCOMPLETE", "", index))
+    except FooterError as error:
+        raise UsageError(f"dbtool.record: the trial could not be stored, since {error}") from error

@@ -129,3 +129,14 @@ def test_what_is_copied_of_a_figure_gives_its_points(figures, plotted, bundled, 
     assert written == plotted["learning-rates"]
     found = bundled.sql(figures.copied("Copy SQL of learning-rates")).polars()
     agree(rows_of(written), found.write_csv())
+
+
+def test_each_line_of_critical_batch_sizes_has_the_name_of_its_workload(figures, plotted):
+    figures.go(view="figures", figure="atlas")
+    lines = {row["y"] for row in rows_of(plotted["atlas"]) if row["kind"] == "forest" and row["y"]}
+    assert lines
+    expect(figures.page.locator("#figure-title")).to_have_text(find_figure("atlas").full_name)
+    chart = figures.page.locator(".figure .panels svg[class^=plot]").first
+    figures.page.screenshot(path="/tmp/dbg.png", full_page=True)
+    expect(chart.locator("g[aria-label='y-axis tick label'] text")).to_have_count(len(lines))
+    expect(chart.locator("g[aria-label=rule] line")).to_have_count(2 * len(lines))
