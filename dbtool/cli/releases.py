@@ -19,6 +19,7 @@ from dbtool.cli.options import (
 )
 from dbtool.cli.table import View
 from dbtool.core.errors import DbtoolError, counted
+from dbtool.core.files import expanded
 from dbtool.core.manifest import About, check_name
 from dbtool.store.questions import FIRST_TRIALS
 
@@ -71,6 +72,7 @@ def index(folder: Path, *, release: str | None = None) -> None:
     from dbtool.core.release import rebuild, telling_of_change
     from dbtool.sources.journals import recover
 
+    folder = expanded(folder)
     if release is not None:
         check_name(release)
     with telling_of_change(folder, tell):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.walk import entries, is_text, walk
+from dbtool.core.walk import entries, is_text, status_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,7 +49,9 @@ def make_folder(folder: Path, instead: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+        # This raises an error of its own for a link to a missing target.
+        is_there = status_of(folder) is not None and isinstance(error, FileExistsError)
+        reason = "it is a file" if is_there else error.strerror
         raise DbtoolError(f"cannot make the folder {folder}: {reason}; {instead}") from error
 
 

@@ -19,7 +19,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import open_file
 from dbtool.core.http import as_url
 from dbtool.core.resources import schema_version
-from dbtool.core.walk import access_error, entries, is_file, is_folder, is_text, status_of
+from dbtool.core.walk import access_error, entries, is_folder, is_text, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,7 +126,8 @@ def is_release(folder: Path) -> bool:
         AccessError: the folder cannot be read.
         UsageError: it is one, and its path is not UTF-8, in which other libraries take paths.
     """
-    found = is_file(folder / MANIFEST)
+    # What is no file is a damaged manifest, and not another kind of folder.
+    found = status_of(folder / MANIFEST) is not None
     if found and not is_text(folder):
         raise UsageError(f"{folder} has a name that is not UTF-8 text: rename the folder")
     return found
@@ -142,8 +143,6 @@ def releases_in(folder: Path) -> list[Path]:
     for entry in entries(folder):
         if entry.name.startswith(".") or entry.name == _NO_RELEASE:
             continue
-        if entry.is_symlink() and status_of(entry.path) is None:
-            raise access_error(entry.path, FileNotFoundError())
         if is_release(Path(entry.path)):
             found.append(folder / entry.name)
     return found

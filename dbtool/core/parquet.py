@@ -22,6 +22,7 @@ _MOST_VALUES = 1 << 28
 _MOST_TEXT = 1 << 30
 # The first and the last day that Python and Polars can print, counted from 1970.
 _DAYS = -719_162, 2_932_896
+_UNKNOWN = (kinds.is_decimal256, kinds.is_interval, kinds.is_union, kinds.is_run_end_encoded)
 _OFFSET = re.compile(r"[+-]\d\d:\d\d")
 
 
@@ -69,7 +70,7 @@ def read_foreign(source: BinaryIO | pa.NativeFile) -> pa.Table:
 
     Raises:
         ParquetError: it is not a readable Parquet file, claims more than a table may hold, or has
-            dates or time zones that other libraries cannot print.
+            types, dates or time zones that other libraries do not know.
         MemoryError: there was not enough memory.
     """
     with decoding(), open_parquet(source) as file:
@@ -80,6 +81,7 @@ def read_foreign(source: BinaryIO | pa.NativeFile) -> pa.Table:
                 f"it claims {values:,} values, and a table may hold {_MOST_VALUES:,}: take fewer "
                 "rows or columns"
             )
+        _require_types(file.schema_arrow)
         rows = file.read()
         require_sound(rows)
         _require_dates(rows)
@@ -123,6 +125,16 @@ def _most_bytes(chunk: pa.DictionaryArray) -> int:
 def value_type(field: pa.Field) -> pa.DataType:
     """Return the type of a column's values, also where it is a dictionary of them."""
     return field.type.value_type if kinds.is_dictionary(field.type) else field.type
+
+
+def _require_types(schema: pa.Schema) -> None:
+    """Raise an error for columns of types that other libraries do not know, and panic on."""
+    waiting = [(field.name, field.type) for field in schema]
+    while waiting:
+        name, kind = waiting.pop()
+        if any(is_unknown(kind) for is_unknown in _UNKNOWN):
+            raise ParquetError(f"its column {name} has the type {kind}: cast it to numbers")
+        waiting += [(name, kind.field(place).type) for place in range(kind.num_fields)]
 
 
 def _require_dates(rows: pa.Table) -> None:

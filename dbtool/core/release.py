@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.core.files import open_file, remove_unfinished, sha256_of, write_whole
 from dbtool.core.footer import FooterError
+from dbtool.core.http import as_url
 from dbtool.core.index import TABLES, Index, TablesError, check_columns, check_tables
 from dbtool.core.manifest import (
     CROISSANT,
@@ -39,7 +40,7 @@ from dbtool.core.manifest import (
 )
 from dbtool.core.parquet import ParquetError, decoding, open_parquet, require_sound
 from dbtool.core.shards import Shard, placed_shard, read_footer
-from dbtool.core.walk import AccessError, access_error, entries
+from dbtool.core.walk import AccessError, access_error, entries, is_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -75,20 +76,35 @@ def read_release(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
 
 @contextlib.contextmanager
 def telling_of_change(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    """Call `tell` where the block changes a published release.
+    """Call `tell` where the block changes a published release, or finds shards gone.
 
-    The files that describe such a release, such as its card and its hashes, would be wrong then and
-    are removed.
+    The files that describe a published release, such as its card and its hashes, would be wrong
+    then and are removed. Shards that are not there any more leave the listing.
     """
-    was_published = (folder / CROISSANT).exists()
+    before = _listed(folder)
+    was_published = is_file(folder / CROISSANT)
     try:
         yield
     finally:
-        if was_published and not (folder / CROISSANT).exists():
+        if was_published and not is_file(folder / CROISSANT):
             tell(
                 f"{folder} was published and has changed, so its README.md and the like are gone; "
                 f"write them anew with `dbtool publish {folder}`"
             )
+        if gone := sorted(before - _listed(folder)):
+            tell(
+                f"{counted(len(gone), 'shard')} of {folder} such as {gone[0]} "
+                f"{'is' if len(gone) == 1 else 'are'} not there any more and not listed: where "
+                f"they come back, list them with `dbtool index {folder}`"
+            )
+
+
+def _listed(folder: Path) -> set[str]:
+    """Return the paths of the shards that a release lists; none where its manifest is damaged."""
+    if is_release(folder):
+        with contextlib.suppress(DbtoolError):
+            return {file.path for file in read_manifest(folder).shards}
+    return set()
 
 
 def shard_paths(folder: Path) -> list[str]:
@@ -276,10 +292,10 @@ def parse_index(
                 raise TablesError(f"{name}: {error}") from error
         check_tables(tables, manifest.shards)
     except TablesError as error:
-        raise DbtoolError(
-            f"the index of {origin} is not sound: {error}; get the release anew, or make its "
-            "index anew with `dbtool index`"
-        ) from error
+        remedy = f"get the release anew, or make its index anew with `dbtool index {origin}`"
+        if as_url(origin):
+            remedy = "tell whoever hosts it"
+        raise DbtoolError(f"the index of {origin} is not sound: {error}; {remedy}") from error
     return tables
 
 

@@ -52,16 +52,20 @@ def status_of(path: str | os.PathLike[str]) -> os.stat_result | None:
     """Return `os.stat` of a path, following links; None where the path does not exist.
 
     Raises:
-        AccessError: the path leads through an unreadable folder, or through links in a circle.
+        AccessError: the path leads through an unreadable folder, through links in a circle, or
+            through one to a missing target, such as a disk that is not mounted.
     """
     try:
         return os.stat(path)  # noqa: PTH116 (paths of both kinds)
     except ValueError:  # a NUL in it
         return None
     except OSError as error:
-        if error.errno in _ABSENT:
-            return None
-        raise access_error(path, error) from error
+        if error.errno not in _ABSENT:
+            raise access_error(path, error) from error
+        for part in (Path(path), *Path(path).parents):
+            if part.is_symlink() and not part.exists():
+                raise access_error(part, error) from error
+        return None
 
 
 def is_text(path: str | os.PathLike[str]) -> bool:

@@ -17,7 +17,7 @@ import polars as pl
 from polars import selectors
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.files import write_whole
+from dbtool.core.files import expanded, write_whole
 from dbtool.figures.points import NoDataError, keep_crossings, past, read_points
 from dbtool.figures.specs import DATA_FORMATS, FORMATS
 
@@ -74,6 +74,7 @@ def write_figures(
     Raises:
         DbtoolError: the folder cannot be written to, or a shard is damaged.
     """
+    folder = expanded(folder)
     work = partial(write_figure, folder=folder, formats=formats, width=width)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if len(specs) >= _FEWEST_FOR_PROCESSES:

@@ -12,8 +12,9 @@ from dbtool.core.download import DOWNLOADING, Downloader
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded, make_folder, move, remove_unfinished, write_whole
 from dbtool.core.http import without_secrets
+from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, SUMS, is_release, read_manifest
-from dbtool.core.release import locked
+from dbtool.core.release import locked, parse_index
 from dbtool.core.walk import entries, is_folder, status_of
 from dbtool.release.layout import sums
 from dbtool.store.locations import folder_name
@@ -102,6 +103,13 @@ def pull(
                 came = _came(folder, file)
                 downloader.download(remote_file(url, file), came, of_all, otherwise=TELL_HOST)
                 done += file.bytes
+            index = {
+                file.path: (_came(folder, file) if file in missing else folder / file.path)
+                for file in manifest.files
+                if file.path in TABLES
+            }
+            contents = {name: path.read_bytes() for name, path in index.items()}
+            parse_index(contents, manifest, without_secrets(url))
             _replace(folder, manifest, text, missing)
     return Pulled(folder, manifest, len(missing), total)
 

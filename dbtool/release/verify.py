@@ -29,7 +29,7 @@ from dbtool.core.manifest import (
 )
 from dbtool.core.parquet import ParquetError, decoding
 from dbtool.core.shards import Shard
-from dbtool.core.walk import AccessError, status_of, walk
+from dbtool.core.walk import AccessError, is_folder, status_of, walk
 from dbtool.release.layout import sums
 from dbtool.store.shard_files import checked_shard, fault, in_threads
 
@@ -157,7 +157,11 @@ def _unlisted(folder: Path, manifest: Manifest) -> Iterator[Problem]:
     found = walk(folder, hidden=False, on_error=errors.append)
     for path in sorted(Path(entry.path) for entry in found):
         below = path.relative_to(folder)
-        if below.as_posix() in listed or os.path.isdir(path):  # noqa: PTH112 (False where it cannot be told)
+        try:
+            if below.as_posix() in listed or is_folder(path):
+                continue
+        except AccessError as error:
+            errors.append(error)
             continue
         is_shard = below.parts[0] == "measurements" and path.suffix == ".parquet"
         listable = False

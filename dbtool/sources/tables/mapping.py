@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import cached_property
 from typing import (
     TYPE_CHECKING,
@@ -356,7 +357,12 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
 
     def ignores(self, name: str) -> bool:
         """Return whether a column or metric is ignored."""
-        return any(fnmatchcase(name, pattern) for pattern in self.files.ignore)
+        return self._ignored.match(name) is not None
+
+    @cached_property
+    def _ignored(self) -> re.Pattern[str]:
+        # One expression, since thousands of names would be looked for one by one.
+        return re.compile("|".join(map(translate, self.files.ignore)) or r"(?!)")
 
 
 def read_mapping(path: Path, given: Tables | None = None) -> RunMapping:

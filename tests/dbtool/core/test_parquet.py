@@ -36,6 +36,10 @@ REFUSED = {
     "its column x.a has the unknown time zone 'Mars'": pa.StructArray.from_arrays(
         [pa.array([0], pa.timestamp("ns", "Mars"))], names=["a"]
     ),
+    "its column x has the type decimal256(70, 3): cast it to numbers": pa.array(
+        [1], pa.decimal256(70, 3)
+    ),
+    "its column x has the type decimal256(50, 0)": pa.array([[1]], pa.list_(pa.decimal256(50, 0))),
     "its column x has a date out of the years 1 to 9999": pa.array([0, LARGEST_DAY], pa.date32()),
     "its column x has a date out of the years 1 to 999": pa.array([-(2**55)], pa.timestamp("ms")),
 }

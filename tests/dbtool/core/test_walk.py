@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbtool.core.files import remove_unfinished
+from dbtool.core.files import make_folder, remove_unfinished
 from dbtool.core.release import rebuild
 from dbtool.core.walk import AccessError, access_error, entries, files_matching, status_of, walk
 from dbtool.release.verify import verify
@@ -42,6 +42,12 @@ def test_what_is_not_there_is_empty_and_a_link_to_it_is_not(tmp_path: Path) -> N
     (tmp_path / "disk").symlink_to(tmp_path / "not_mounted")
     with pytest.raises(AccessError, match=r"disk cannot be read: it is a link, .*mount the disk"):
         entries(tmp_path / "disk")
+    for path in ("disk", "disk/folder/file"):
+        with pytest.raises(AccessError, match=r"disk cannot be read: it is a link"):
+            status_of(tmp_path / path)
+    with pytest.raises(AccessError, match=r"disk cannot be read: it is a link"):
+        make_folder(tmp_path / "disk", "name another one")
+    assert status_of(tmp_path / "missing" / "file") is None
     (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(AccessError, match=r"circle cannot be read: .* leads back to itself"):
         status_of(tmp_path / "circle")

@@ -106,7 +106,10 @@ def test_how_a_trial_ended(tmp_path: Path) -> None:
         ({"metaparameters": {"learning_rate": "abc"}}, "learning_rate is 'abc', and should be"),
         ({"workload": f"a/b/{'c' * 300}"}, "could not be stored, since its workload's name"),
         ({"workload": "other/mlp/sgd", "goal": 5}, "the goal 5 is no share: tell its metric"),
-        ({"goal": math.nan, "metric": "val_classification_error"}, "goal is nan, and should be a finite number"),
+        (
+            {"goal": math.nan, "metric": "val_classification_error"},
+            "goal is nan, and should be a finite number",
+        ),
     ],
 )
 def test_what_cannot_be_recorded(tmp_path: Path, given: dict[str, Any], sentence: str) -> None:
@@ -172,7 +175,7 @@ def test_a_journal_that_cannot_be_stored_does_not_stop_others(tmp_path: Path) ->
         [journal] = (release / ".records").glob("*.jsonl")
         # As an older version may have left it.
         written.write_bytes(journal.read_bytes().replace(b'"mlp"', b'"m\\u0000"'))
-    with pytest.raises(DbtoolError, match="the trial is kept in .*0.jsonl: move it"):
+    with pytest.raises(DbtoolError, match=r"the trial is kept in .*0\.jsonl: move it"):
         recover(release)
     with dbtool.record(release, **WHAT) as trial:
         trial.log(1, batch_cross_entropy_error=1)

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import dbtool
+from dbtool.core.errors import DbtoolError
 from dbtool.core.manifest import MANIFEST
-from dbtool.core.release import shard_paths
+from dbtool.core.release import rebuild, shard_paths, telling_of_change
 from dbtool.release.verify import verify
-from tests.support.made_up import write_release
+from tests.support.made_up import write_digits, write_release
 
 Outcome = tuple[str, int, str, str]
 
@@ -189,3 +191,31 @@ def test_own_runs_that_cannot_be_read_are_not_left_out(tmp_path: Path) -> None:
         assert (code, out) == (1, ""), errors
         assert f"{logs / 'second'}" in errors
         assert errors.count("\n") == 1
+
+
+def test_a_disk_that_is_not_mounted_is_named_and_a_shard_that_is_gone_is_told(
+    tmp_path: Path,
+) -> None:
+    release = write_digits(tmp_path / "db" / "made-up")
+    path, _ = shard_paths(release)
+    manifest = (release / MANIFEST).read_text()
+    away = (release / path).rename(tmp_path / "away.parquet")
+    said: list[str] = []
+    with telling_of_change(release, said.append):
+        rebuild(release)
+    [sentence] = said
+    assert sentence == (
+        f"1 shard of {release} such as {path} is not there any more and not listed: where they "
+        f"come back, list them with `dbtool index {release}`"
+    )
+    (release / MANIFEST).write_text(manifest)
+    (release / path).symlink_to(tmp_path / "disk" / "shard.parquet")
+    told = "it is a link, and what it leads to is not there; mount the disk"
+    assert any(told in str(problem) for problem in verify(release).problems)
+    (release / path).unlink()
+    away.rename(release / path)
+    rebuild(release)
+    (release / MANIFEST).unlink()
+    (release / MANIFEST).symlink_to("/dev/zero")
+    with pytest.raises(DbtoolError, match=r"manifest\.json cannot be read: it is not a file"):
+        dbtool.open(tmp_path / "db")

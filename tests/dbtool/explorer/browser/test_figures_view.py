@@ -137,6 +137,5 @@ def test_each_line_of_critical_batch_sizes_has_the_name_of_its_workload(figures,
     assert lines
     expect(figures.page.locator("#figure-title")).to_have_text(find_figure("atlas").full_name)
     chart = figures.page.locator(".figure .panels svg[class^=plot]").first
-    figures.page.screenshot(path="/tmp/dbg.png", full_page=True)
     expect(chart.locator("g[aria-label='y-axis tick label'] text")).to_have_count(len(lines))
     expect(chart.locator("g[aria-label=rule] line")).to_have_count(2 * len(lines))
