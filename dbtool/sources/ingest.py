@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,7 @@ from dbtool.core.index import Index
 from dbtool.core.manifest import MANIFEST, About, Manifest, check_name, is_release, releases_in
 from dbtool.core.release import telling_of_change
 from dbtool.core.shards import Shard
-from dbtool.core.walk import is_file, status_of
+from dbtool.core.walk import is_file, is_folder, status_of
 from dbtool.sources.base import (
     Addition,
     NewShard,
@@ -50,7 +51,7 @@ from dbtool.store.shard_files import read_whole, sound_shard
 from dbtool.store.table_files import TABLE_FORMATS, table_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -146,8 +147,7 @@ def ingest(
     # Of Polars, pandas or Arrow; a frame that is not computed yet has only the other.
     is_frame = hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "collect_schema")
     if not is_frame:
-        listed = [paths] if isinstance(paths, str | os.PathLike) else paths
-        paths = found = [expanded(path) for path in listed]
+        paths = found = _listed(paths)
         source = source or tool_of(found)
         if source is None:
             options = {"--map": mapping, "--workload": workload, "--batch-size": batch_size}
@@ -174,14 +174,36 @@ def ingest(
         return [conclude(report, report.added(), on_message)]
 
 
+def _listed(paths: Any) -> list[Path]:
+    """Return the paths that were given, one or several.
+
+    Raises:
+        UsageError: they are something else.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    if isinstance(given, Iterable):
+        given = list(given)
+        if all(isinstance(path, str | os.PathLike) for path in given):
+            return [expanded(path) for path in given]
+    raise UsageError(
+        f"{type(paths).__name__} is no path: give files or folders, or a frame of Polars, pandas "
+        "or Arrow, such as polars.DataFrame(rows)"
+    )
+
+
 def _require_no_options(paths: Iterable[Path], options: Mapping[str, object]) -> None:
     """Raise an error for an option that describes another tool's files, where none is named."""
-    from dbtool.sources.tables.files import require_there
+    from dbtool.sources.tables.files import files_below, require_there
 
     given = [option for option, value in options.items() if value is not None]
     if given:
         for path in paths:
             require_there(path)
+            if is_folder(path) and any(each.suffix == ".wandb" for each in files_below(path)):
+                raise UsageError(
+                    f"{path} holds logs of Weights & Biases in a form of its own: sync them, and "
+                    "export the history as docs/your_own_runs.md shows"
+                )
         raise _needs_source(given[0])
 
 
@@ -308,7 +330,10 @@ def tool_of(paths: Sequence[Path]) -> LogFormat | None:
 
 
 def _needs_source(option: str) -> UsageError:
-    return UsageError(f"{option} needs --from {_table_sources()}; a release folder names itself")
+    return UsageError(
+        f"{option} describes logs, and none of a tool was recognised there: name their kind with "
+        f"--from, such as {_table_sources()}; a release folder names itself"
+    )
 
 
 def _table_sources() -> str:

@@ -77,6 +77,8 @@ def as_table(name: str, given: object) -> pa.Table:
     try:
         return pa.table(given)
     except (TypeError, ValueError) as error:
+        if hasattr(given, "columns"):
+            raise _no_column(name, error) from error
         raise UsageError(
             f"the table {name} is a {type(given).__name__}: give the path of a file, or a frame of "
             "Polars, pandas or Arrow"
@@ -89,10 +91,17 @@ def _as_arrow(name: str, frame: pl.DataFrame) -> pa.Table:
     try:
         if any("\0" in column for column in frame.columns):
             raise ValueError("its name has a NUL")
+        if objects := frame.select(pl.selectors.by_dtype(pl.Object)).columns:
+            raise ValueError(f"{objects[0]} holds objects of Python")
         return frame.with_columns(large.cast(pl.Decimal(38, 0))).to_arrow()
     except (*_REFUSED, pa.ArrowException) as error:
-        reason = first_sentence(error)
-        raise UsageError(f"the table {name} has a column that SQL cannot take: {reason}") from error
+        raise _no_column(name, error) from error
+
+
+def _no_column(name: str, error: BaseException) -> UsageError:
+    # Of an error in a column Arrow gives two sentences.
+    reason = "; ".join(map(str, error.args[1:])) or first_sentence(error)
+    return UsageError(f"the table {name} has a column that cannot be taken: {reason}")
 
 
 def _read_table(file: Path) -> pl.DataFrame:

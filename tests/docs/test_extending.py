@@ -131,7 +131,7 @@ def test_the_source_of_the_page_is_previewed_and_named(
     for words, sentence in (
         ("--from lines --map m.toml", "--from lines takes no --map"),
         ("--from line", "unknown source 'line'; closest: lines"),
-        ("--release x", "--release needs --from csv, jsonl, parquet, lines or mllog"),
+        ("--release x", "with --from, such as csv, jsonl, parquet, lines or mllog"),
     ):
         assert sentence in ran(f"dbtool ingest logs/0.1.log {words}").sentence(2)
 

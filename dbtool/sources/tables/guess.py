@@ -85,6 +85,7 @@ def mapping_text(layout: Layout, folder: Path) -> str:
         f"# left out, as no setting, or as different in two files: {_toml(each)}"
         for each in left_out
     ]
+    lines += [f"# left out, as it cannot be read: {_toml(each)}" for each in layout.unread]
     lines += ["\n[metrics] # guessed from their names; others are kept under their own"]
     return "\n".join([*lines, *metrics.values(), ""])
 

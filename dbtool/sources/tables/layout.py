@@ -55,6 +55,7 @@ class Layout:
         beside: names of files with more properties of the runs.
         table: the table of runs, and its column that names them.
         run_texts: by column, the values that hold for whole runs.
+        unread: names of files with properties that cannot be read.
         differing: columns whose values differ between files of a run.
         plus: 1 where steps are counted from 0.
         tests_are_counted: whether the steps of tests are not, as in PyTorch Lightning.
@@ -71,6 +72,7 @@ class Layout:
     table: tuple[Path, str] | None = None
     run_texts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     differing: set[str] = field(default_factory=set)
+    unread: list[str] = field(default_factory=list)
     plus: int = 0
     tests_are_counted: bool = False
 
@@ -83,19 +85,26 @@ def layout_of(folder: Path) -> tuple[Layout, TableFormat]:
     """
     paths = [path for path in files_below(folder) if table_format(path)]
     most = max(_LEAST_ROWS, _MOST_ROWS // max(1, len(paths)))
-    problems = Problems()
-    tables = {path: _beginning_of(path, most, problems) for path in paths}
+    problems = {path: Problems() for path in paths}
+    tables = {path: _beginning_of(path, most, problems[path]) for path in paths}
     for path, rows in tables.items():
         refuse_export(path, rows.columns)
     histories = _histories(tables)
     if not histories:
-        problems.refuse()
+        for each in problems.values():
+            each.refuse()
         endings = joined((f".{each}" for each in TABLE_FORMATS), "or")
         raise UsageError(
             f"no {endings} file in {folder} has a column that could be the step: whole numbers, "
             "named step, global_step, iteration, update, epoch or the like"
         )
     first = next(iter(histories))
+    is_one_name = len({path.name for path in histories}) == 1 < len(histories)
+    for path, each in problems.items():
+        # They are of the same kind, so that `ingest` would read them.
+        is_alike = not is_one_name or path.name == first.name
+        if is_alike and table_format(path) == table_format(first):
+            each.refuse()
     layout = _layout(histories, folder)
     _add_offsets(layout)
     runs = _add_runs(layout)
@@ -249,7 +258,7 @@ def _add_files_beside(histories: Tables, layout: Layout) -> None:
     there = {entry.name for each in folders for entry in entries(each) if is_file(entry.path)}
     first: dict[tuple[Path, str], str] = {}
     for name in sorted(name for name in there if name.endswith((".json", ".yaml", ".yml"))):
-        with Problems():
+        with (problems := Problems()):
             read = {each: read_document(each / name) for each in folders if (each / name).exists()}
             layout.beside.append(name)
             for each, fields in read.items():
@@ -257,6 +266,8 @@ def _add_files_beside(histories: Tables, layout: Layout) -> None:
                     layout.run_texts[column].append(fields[column])
                     if first.setdefault((each, column), fields[column]) != fields[column]:
                         layout.differing.add(column)
+        if problems:
+            layout.unread.append(name)
 
 
 def _add_table_of_runs(tables: Tables, runs: set[str], layout: Layout) -> None:

@@ -143,7 +143,7 @@ def read_frame(
     """Read runs from a frame of Polars, pandas or Arrow; see `read_own_runs`."""
     mapping, name = _mapping_of(mapping_path, release, given)
     notes = Notes()
-    rows = text_frame(pl.DataFrame(pl.from_arrow(as_table("paths", frame))), notes.add)
+    rows = text_frame(pl.DataFrame(pl.from_arrow(as_table("of runs", frame))), notes.add)
     return runs_of([FRAME], mapping, name, lambda _: [rows], notes, on_progress)
 
 

@@ -238,8 +238,21 @@ def test_a_mapping_says_what_it_is_unsure_of(tmp_path: Path) -> None:
     assert '# left out, as no setting, or as different in two files: "name"\n' in found.mapping
     assert mapping["metrics"] == {"batch_cross_entropy_error": "loss"}
     assert '# left out, as no setting, or as different in two files: "tags"\n' in found.mapping
+    assert '# left out, as it cannot be read: "list.json"\n' in found.mapping
+
     assert mapping["workload"]["metric"] == "?"
     assert mapping["metaparameters"]["lr_end"] == {"column": "lr_end"}
+
+
+def test_files_that_ingest_refuses_are_refused(tmp_path: Path) -> None:
+    for run, text in (("a", "1,0.5\n2,0.4"), ("b", "1\n2,0.4")):
+        (tmp_path / run).mkdir()
+        (tmp_path / run / "log.csv").write_text(f"step,loss\n{text}\n")
+    (tmp_path / "notes.csv").write_text("a,b\n1\n")
+    with pytest.raises(DbtoolError, match=r"b/log\.csv line 2: it has 1 fields and the header 2"):
+        guess(tmp_path)
+    (tmp_path / "b" / "log.csv").write_text("step,loss\n1,0.5\n")
+    assert guess(tmp_path).files == 2
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,14 @@ def test_a_file_that_cannot_be_read_is_a_sentence(
 def test_what_is_no_table_is_refused(db: Database) -> None:
     with pytest.raises(UsageError, match="the table runs is a int: give the path of a file, or a"):
         db.sql("FROM runs", tables={"runs": 3})
+    mixed = pd.DataFrame({"a": [1, "x"]})
+    for given, reason in (
+        (mixed, "cannot be taken: Conversion failed for column a"),
+        (pd.concat([mixed, mixed], axis=1), "cannot be taken: Duplicate column names"),
+        (pl.DataFrame({"o": [object()]}), "cannot be taken: o holds objects of Python"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            db.sql("FROM runs", tables={"runs": given})
     with pytest.raises(UsageError, match="the table Runs is given twice"):
         db.sql("FROM runs", tables={"runs": FRAME, "Runs": FRAME})
 
@@ -128,12 +136,12 @@ def test_whole_numbers_of_any_size(db: Database, tmp_path: Path) -> None:
     path.write_text("seed\n99999999999999999999\n1\n")
     assert db.sql("SELECT seed FROM runs", tables={"runs": path}).rows() == [(10**20 - 1,), (1,)]
     nested = pl.DataFrame({"seeds": [[10**20]]}, schema={"seeds": pl.List(pl.Int128)})
-    with pytest.raises(UsageError, match="the table runs has a column that SQL cannot take"):
+    with pytest.raises(UsageError, match="the table runs has a column that cannot be taken"):
         db.sql("FROM runs", tables={"runs": nested})
 
 
 def test_a_column_whose_name_has_a_nul_is_refused(db: Database, tmp_path: Path) -> None:
     (tmp_path / "runs.jsonl").write_text('{"a\\u0000b": 1}\n')
     for given in (tmp_path / "runs.jsonl", pl.DataFrame({"a\0b": [1]})):
-        with pytest.raises(UsageError, match="has a column that SQL cannot take: its name has a"):
+        with pytest.raises(UsageError, match="has a column that cannot be taken: its name has a"):
             db.sql("FROM runs", tables={"runs": given})
