@@ -41,6 +41,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
             `trained` is samples, or nothing but the total at the end.
         train_examples: size of the training set; None where places need none.
         tokens: tokens an example has; None where places do not count them.
+        parameters: of a language model, as its name or its authors have it; None for others.
         start: `checkpoint` where training goes on from one; None where it does not.
         why: why rounds share the workload, or do not.
     """
@@ -59,6 +60,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     place: Place
     train_examples: int | None
     tokens: int | None
+    parameters: int | None
     start: Literal["checkpoint"] | None
     why: str
 
@@ -75,8 +77,13 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
             goal=self.goal,
             goal_inclusive=True,
             train_examples=self.train_examples,
-            definition={"caveats": [_NOT_VERIFIED, *([_CHECKPOINT] if self.start else [])]},
+            definition=self._definition,
         )
+
+    @property
+    def _definition(self) -> dict[str, object]:
+        caveats = [_NOT_VERIFIED, *([_CHECKPOINT] if self.start else [])]
+        return {"caveats": caveats} | ({"parameters": self.parameters} if self.parameters else {})
 
     def counts_epochs(self, place: float) -> bool:
         """Return whether a place in a log is in epochs."""
