@@ -9,14 +9,9 @@ import polars as pl
 
 from dbtool.core.contract import KEYS, OTHER_METRICS, is_share
 from dbtool.sources.numbers import narrow_bits, respelled, same, transformed
+from dbtool.sources.tables.branches import FILE, without_lost, without_missing
 from dbtool.sources.tables.files import part_of
-from dbtool.sources.tables.histories import (
-    FILE,
-    refuse_calls,
-    refuse_export,
-    without_lost,
-    without_missing,
-)
+from dbtool.sources.tables.histories import refuse_calls, refuse_export
 from dbtool.sources.tables.mapping import Metric, RunMapping
 from dbtool.store.table_files import Position, Problems, RunsError, among, shown, stem
 from dbtool.store.texts import LINE, read_document

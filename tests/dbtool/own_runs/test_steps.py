@@ -68,8 +68,13 @@ BRANCH = [(10, 0.5), (20, 0.3), (25, 0.28), (35, 0.22), (45, 0.15)]
         # Files in no order, or the newest first, lose nothing.
         ("step,error\n30,0.2\n20,0.3\n10,0.5\n", {}, [(10, 0.5), (20, 0.3), (30, 0.2)]),
         ("step,error\n30,0.2\n10,0.5\n20,0.3\n", {}, [(10, 0.5), (20, 0.3), (30, 0.2)]),
+        # Few rows, or many restarts, are in order all the same.
+        (f"{LOST}25,0.38\n", {}, [(10, 0.5), (20, 0.3), (25, 0.38)]),
+        (f"{LOST}15,0.4\n25,0.3\n18,0.35\n28,0.2\n23,0.3\n33,0.2\n", {},
+         [(10, 0.5), (15, 0.4), (18, 0.35), (23, 0.3), (33, 0.2)]),
     ],
-    ids=["an older checkpoint", "the same steps again", "newest first", "no order"],
+    ids=["an older checkpoint", "the same steps again", "newest first", "no order", "few rows",
+         "many restarts"],
 )  # fmt: skip
 def test_a_branch_that_was_lost(tmp_path: Path, text: str, files: Any, expected: Any) -> None:
     source = read(tmp_path, text, files=files)
@@ -77,6 +82,28 @@ def test_a_branch_that_was_lost(tmp_path: Path, text: str, files: Any, expected:
     assert any("went on from an older checkpoint" in each for each in source.sentences) == (
         text.startswith(LOST)
     )
+
+
+def test_order_is_that_of_files_and_of_most_of_their_runs(tmp_path: Path) -> None:
+    # Stopped after every third evaluation, a file for each start.
+    starts = {"log1.csv": (10, 20, 30), "log2.csv": (25, 35), "log3.csv": (28, 38, 48)}
+    parts = {
+        name: "run,step,error\n" + "".join(f"a,{step},0.{step}\n" for step in steps)
+        for name, steps in starts.items()
+    }
+    source = read(tmp_path, parts, files={"run": '"run"'})
+    assert [step for step, _ in values(source)] == [10, 20, 25, 28, 38, 48]
+    # One of the shuffled runs begins with its first step.
+    orders = {"a": (10, 30, 20, 40), "b": (30, 10, 40, 20), "c": (20, 40, 10, 30)}
+    rows = "".join(f"{run},{step},0.5\n" for run, steps in orders.items() for step in steps)
+    source = read(tmp_path, f"run,step,error\n{rows}", files={"run": '"run"'})
+    assert [len(values(source, run=run)) for run in range(3)] == [4, 4, 4]
+    assert "rows are in no order of their steps, and are sorted" in source.sentences
+    # One run that is in no order does not say so of the others.
+    orders = {"a": (10, 20, 40, 30), "b": (10, 20, 40, 30), "c": (20, 40, 10, 30)}
+    rows = "".join(f"{run},{step},0.5\n" for run, steps in orders.items() for step in steps)
+    source = read(tmp_path, f"run,step,error\n{rows}", files={"run": '"run"'})
+    assert [len(values(source, run=run)) for run in range(3)] == [3, 3, 4]
 
 
 def test_a_lost_branch_is_lost_in_every_metric_but_only_there(tmp_path: Path) -> None:

@@ -33,9 +33,17 @@ FILLED = [(200, 0.42), (400, 0.34)]
         ([(1.9, "NaN"), ("NaN", 0.42), (1.7, "NaN"), ("NaN", 0.34)], "COMPLETE", FILLED),
         ([(1.9, "null"), (1.8, 0.42), ("NaN", "null"), ("NaN", 0.34)], "INFEASIBLE", FILLED),
         ([(1.9, 0.5), ("NaN", "null"), (1.7, "null")], "COMPLETE", [(100, 0.5)]),
+        ([(1.9, 0.42), ("NaN", 0.34)], "COMPLETE", [(100, 0.42), (200, 0.34)]),
+        ([(1.9, 0.42), ("NaN", 0.9), ("NaN", 0.9)], "INFEASIBLE",
+         [(100, 0.42), (200, 0.9), (300, 0.9)]),
+        ([("NaN", 0.9), ("NaN", 0.9)], "INFEASIBLE", [(100, 0.9), (200, 0.9)]),
+        # Evaluations at the end, of rows without a loss.
+        ([(1.9, "NaN"), (1.8, "NaN"), ("NaN", 0.42), ("NaN", 0.34)], "COMPLETE",
+         [(300, 0.42), (400, 0.34)]),
     ],
-    ids=["an evaluation", "each beside the other", "diverged", "came back"],
-)
+    ids=["an evaluation", "each beside the other", "diverged", "came back", "a last row",
+         "diverged beside", "from the first", "at the end"],
+)  # fmt: skip
 def test_missing_is_not_diverged(
     tmp_path: Path, rows: Any, status: str, expected: list[tuple[int, float]]
 ) -> None:
