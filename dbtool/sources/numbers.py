@@ -27,7 +27,10 @@ _WRITTEN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,9})?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 # Python refuses to convert longer texts into whole numbers.
 _LONGEST = 400
-_FEW = 1_000
+_FEW = 20
+# Whole numbers of parts of 2**_SHARES are shares of examples, unless more of their bits are 0 than
+# _CHANCE.
+_SHARES, _CHANCE = 20, 8
 
 
 def number(text: str) -> float | None:
@@ -94,46 +97,57 @@ def respelled(texts: pl.Series) -> pl.Series:
     return texts.replace(changed) if changed else texts
 
 
-def narrow_bits(texts: pl.DataFrame) -> dict[str, int]:
-    """Return 16 or 32 by column where all numbers are floats of so few bits with more digits.
+def narrow_bits(texts: pl.DataFrame) -> pl.DataFrame:
+    """Return 16 or 32 as `bits` where all numbers are floats of so few bits with more digits.
 
-    Each is then within the last digit of the nearest such float. Sums of halves, quarters and so on
-    with few digits, such as shares of 1,024 examples, are no evidence.
+    Each is then within the last digit of the nearest such float. Halves, quarters and so on with
+    all of their digits, such as shares of 8,192 examples, are no evidence, unless they have fewer
+    bits, time and again, than such shares would have.
 
     Args:
-        texts: column and text.
+        texts: text, and the columns that are equal for numbers of one kind, such as run and column.
     """
-    # The first rows rule out most other columns.
-    first = _narrow(texts.group_by("column").head(_FEW), np.float32)
-    some = texts.join(first.filter("fits").select("column"), on="column", how="semi")
-    found: dict[str, int] = {}
-    for bits, kind in ((32, np.float32), (16, np.float16)):
-        columns = _narrow(some, kind).filter(pl.col("fits") & pl.col("shown"))["column"]
-        found |= dict.fromkeys(columns, bits)
-    return found
+    keys = [name for name in texts.columns if name != "text"]
+    # The first rows rule out most others.
+    first = _narrow(texts.group_by(keys).head(_FEW), keys, np.float32)
+    some = texts.join(first.filter("fits"), on=keys, how="semi")
+    found = [
+        _narrow(some, keys, kind).filter(pl.col("fits") & pl.col("shown")).select(*keys, bits=bits)
+        for bits, kind in ((16, np.float16), (32, np.float32))
+    ]
+    return pl.concat(found).unique(keys, keep="first", maintain_order=True)
 
 
-def _narrow(texts: pl.DataFrame, kind: type[np.floating[Any]]) -> pl.DataFrame:
-    """Return by column whether its numbers fit floats of a kind, and show that they were such."""
+def _narrow(texts: pl.DataFrame, keys: list[str], kind: type[np.floating[Any]]) -> pl.DataFrame:
+    """Return by keys whether the numbers fit floats of a kind, and show that they were such."""
     text, value = pl.col("text"), pl.col("value")
     exponent = text.str.extract(r"[eE]([+-]?\d+)").cast(pl.Int32, strict=False).fill_null(0)
     places = text.str.extract(r"\.(\d*)").str.len_chars().cast(pl.Int32).fill_null(0)
     digits = text.str.replace(r"[eE].*", "").str.replace_all(r"[^0-9]", "")
     numbers = texts.select(
-        "column",
+        *keys,
         text.cast(pl.Float64, strict=False).alias("value"),
         digits.str.strip_chars_start("0").str.len_chars().alias("digits"),
-        unit=10.0 ** (exponent - places),
+        places=places - exponent,
     ).filter(value.is_finite())
     with np.errstate(over="ignore"):
         nearest = numbers["value"].to_numpy().astype(kind).astype(float)
-    numbers = numbers.with_columns(away=(numbers["value"] - nearest).abs())
+    share = value.abs() * 2.0**_SHARES
+    written = value.abs() * 2.0 ** pl.col("places").clip(0, _SHARES)
+    numbers = numbers.with_columns(
+        away=(numbers["value"] - nearest).abs(),
+        share=pl.when((written % 1 == 0) & (value != 0)).then(share.cast(pl.Int64, strict=False)),
+    )
     enough = pl.col("digits") >= (8 if kind is np.float16 else 10)
+    likely = enough & ((pl.col("digits") > 12) | (pl.col("away") > 0))
     # Of the unit, and of the 64-bit number that the text stands for.
-    slack = pl.col("unit") * 0.500001 + value.abs() * 2.0**-52
-    return numbers.group_by("column", maintain_order=True).agg(
+    slack = 10.0 ** -pl.col("places") * 0.500001 + value.abs() * 2.0**-52
+    # The bits that shares have beyond those of the kind, each 0 by chance.
+    count = pl.col("share").filter(enough).unique() / (pl.col("share") & -pl.col("share")).min()
+    zeros = (count.log(2).floor() - np.finfo(kind).nmant).clip(0).sum()
+    return numbers.group_by(keys, maintain_order=True).agg(
         fits=(pl.col("away") <= slack).all(),
-        shown=(enough & ((pl.col("digits") > 12) | (pl.col("away") > 0))).any(),
+        shown=(likely & pl.col("share").is_null()).any() | (likely.any() & (zeros > _CHANCE)),
     )
 
 

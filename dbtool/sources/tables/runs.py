@@ -276,37 +276,41 @@ class RunReader:
 
     def _with_values(self, texts: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Yield texts with the metrics that they become and their values, by kind of column."""
-        metrics = self._metrics(texts)
-        bits, plus = self._bits(texts, list(metrics)), self.mapping.files.steps.plus
+        metrics, plus = self._metrics(texts), self.mapping.files.steps.plus
+        texts = self._with_bits(texts.filter(pl.col("column").is_in(list(metrics))))
         kinds = {
-            column: (each.transform, plus if each.plus is None else each.plus, bits.get(column))
+            column: (each.transform, plus if each.plus is None else each.plus)
             for column, each in metrics.items()
         }
         for kind in dict.fromkeys(kinds.values()):
             names = {column: metrics[column].name for column in kinds if kinds[column] == kind}
-            transform, of_steps, width = kind
-            part = texts.filter(pl.col("column").is_in(list(names)))
-            values = transformed(part["text"], transform, bits=width)
+            transform, of_steps = kind
             metric = pl.col("column").replace_strict(names, return_dtype=pl.String)
-            found = part.with_columns(values.alias("value"), metric.alias("metric"))
-            self._refuse_values(found, transform)
-            found = found.with_columns(plus=pl.lit(of_steps, pl.Int64))
-            yield found.drop("text", "column").drop_nulls("value")
+            alike = texts.filter(pl.col("column").is_in(list(names)))
+            for part in alike.partition_by("bits", maintain_order=True):
+                values = transformed(part["text"], transform, bits=part["bits"][0])
+                found = part.with_columns(values.alias("value"), metric.alias("metric"))
+                self._refuse_values(found, transform)
+                found = found.with_columns(plus=pl.lit(of_steps, pl.Int64))
+                yield found.drop("text", "column", "bits").drop_nulls("value")
 
-    def _bits(self, texts: pl.DataFrame, columns: Sequence[str]) -> dict[str, int]:
-        """Return of how many bits the floats of columns were, where not of the usual 64."""
-        given = self.mapping.files.float32
-        if given is not None:
-            return dict.fromkeys(columns, 32) if given else {}
-        found = narrow_bits(texts.filter(pl.col("column").is_in(columns)))
-        for column, bits in found.items():
-            longest = max(texts.filter(pl.col("column") == column)["text"], key=len)
-            short = transformed(pl.Series([longest]), None, bits=bits).item()
+    def _with_bits(self, texts: pl.DataFrame) -> pl.DataFrame:
+        """Return texts with how many bits the floats of a run had in a column, null for 64."""
+        if (given := self.mapping.files.float32) is not None:
+            return texts.with_columns(bits=pl.lit(32 if given else None, pl.Int32))
+        keys = [_RUN, "column"]
+        texts = texts.join(
+            narrow_bits(texts.select(*keys, "text")), on=keys, how="left", maintain_order="left"
+        )
+        narrow = texts.drop_nulls("bits").sort(pl.col("text").str.len_bytes(), descending=True)
+        longest = narrow.unique("column", keep="first", maintain_order=True)
+        for column, text, bits in longest.select("column", "text", "bits").sort("column").rows():
+            short = transformed(pl.Series([text]), None, bits=bits).item()
             self.notes.add(
                 f"{column} has numbers of {bits} bits, which are read as the shortest decimals, "
-                f"such as {longest} as {short} (files.float32 = false takes them as they are)"
+                f"such as {text} as {short} (files.float32 = false takes them as they are)"
             )
-        return found
+        return texts
 
     def _refuse_values(self, found: pl.DataFrame, transform: str | None) -> None:
         """Keep errors about values that are not numbers, or are not shares and have to be."""

@@ -110,22 +110,35 @@ def test_narrow_floats_are_the_decimals_that_were_logged(
 @given(st.lists(st.decimals(0, 100, places=3).map(float), min_size=3), st.sampled_from([16, 32]))
 def test_narrow_floats_are_recognised(decimals: list[float], bits: int) -> None:
     kind = np.float16 if bits == 16 else np.float32
-    # A thousandth is below what 16 bits hold of larger numbers.
-    logged = [kind(each / 100 if bits == 16 else each) for each in [*decimals, 8.1]]
+    # A thousandth is below what 16 bits hold of larger numbers, and few are shares as well.
+    logged = [kind(each / 100 if bits == 16 else each) for each in [*decimals, 8.1, 70, 80, 90]]
     texts = pl.Series([repr(float(each)) for each in logged])
-    assert narrow_bits(pl.DataFrame({"column": "x", "text": texts})) == {"x": bits}
+    assert narrow_bits(pl.DataFrame({"column": "x", "text": texts})).rows() == [("x", bits)]
     assert transformed(texts, None, bits=bits).to_list() == [float(str(each)) for each in logged]
 
 
 @given(
     # Not as small as FLT_EPSILON, which hypothesis knows as C writes it: with ten digits.
     st.lists(st.floats(1e-6, 1).filter(lambda x: float(np.float32(x)) != x), min_size=1)
-    | st.lists(st.integers(0, 1024).map(lambda each: each / 1024), min_size=1)
+    | st.sampled_from([2**10, 2**13, 2**16, 50_000]).flatmap(
+        lambda size: st.lists(st.integers(0, size).map(lambda each: each / size), min_size=1)
+    )
     | st.lists(st.decimals(0, 1, places=5).map(float), min_size=1)
 )
 def test_other_floats_are_left_alone(numbers: list[float]) -> None:
     texts = [repr(each) for each in numbers]
-    assert narrow_bits(pl.DataFrame({"column": "x", "text": texts})) == {}
+    assert narrow_bits(pl.DataFrame({"column": "x", "text": texts})).is_empty()
+
+
+def test_narrow_floats_are_those_of_a_run(tmp_path: Path) -> None:
+    runs = {"a": WIDER, "b": [0.9512345678912345, 0.97123456789], "c": [6191 / 8192, 7373 / 8192]}
+    rows = [f"{run},{n},{x}\n" for run, found in runs.items() for n, x in enumerate(found)]
+    text = f"run,step,acc\n{''.join(rows)}"
+    source = read(tmp_path, text, metrics=ACCURACY, files={"run": '"run"'})
+    assert [value for _, value in values(source)] == [0.02, 0.01, 0.0087]
+    assert values(source, run=1)[0] == (0, 0.0487654321087655)
+    # With all of their digits they are exact.
+    assert values(source, run=2) == [(0, 2001 / 8192), (1, 819 / 8192)]
 
 
 @pytest.mark.parametrize(
