@@ -82,7 +82,7 @@ def refuse_histories(files: Files, mapping: RunMapping) -> None:
         RunsError: a metric needs another transform, a history looks sampled, or there are final
             values alone.
     """
-    _refuse_direction(files, mapping)
+    _refuse_direction(mapping)
     if mapping.files.sampled is None:
         _refuse_sampled(files)
         if mapping.workload.goal is not None:
@@ -110,22 +110,20 @@ def oddities(
         )
 
 
-def _refuse_direction(files: Files, mapping: RunMapping) -> None:
-    """Refuse metrics whose names say that they need another transform, unless values contradict.
+def _refuse_direction(mapping: RunMapping) -> None:
+    """Refuse metrics whose names say that they need another transform.
+
+    Values do not contradict: an accuracy falls where training diverges, or for its last steps.
 
     Raises:
         RunsError: an accuracy is taken for an error, or a perplexity for a cross entropy.
     """
     for column, metric in mapping.metric_of.items():
-        if (wanted := _other_transform(column, metric)) is None:
-            continue
-        rises = _rises(files.values.filter(pl.col("metric") == metric.name))
-        is_more = words.measure(column) in _MORE_IS_BETTER
-        # Of the column's own values, which a transform may have turned.
-        if rises is None or (rises != (metric.transform in _TURNS)) == is_more:
+        if wanted := _other_transform(column, metric):
             raise RunsError(
                 f"the column {shown(column)} is {words.measure(column)} by its name, and "
-                f"metrics.{metric.name} of the mapping takes it for another: {wanted}"
+                f"metrics.{metric.name} of the mapping takes it for another: {wanted}, or rename "
+                "the column where its name misleads"
             )
 
 
