@@ -52,6 +52,8 @@ _NUMBER = r"\A(-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|NaN|nan|-?inf|-?Infinity)\z
 _DATE = r"\A\d{4}-\d\d-\d\d\z"
 _TIME = r"\A\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?\z"
 _CUT = "the last line is cut off, as by a crash, and left out"
+_SHORT = "is compressed and cut short"
+_CUT_SHORT = f"it {_SHORT}: what it has is read, and the rest is missing"
 
 
 def ignore_note(_: Path, __: str) -> None:
@@ -154,6 +156,8 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             "does where it is Latin-1"
         ) from error
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        if _is_cut(error):
+            raise RunsError(f"{path} {_SHORT}: copy it anew") from error
         reason = getattr(error, "strerror", None) or error
         raise RunsError(f"{path} cannot be read: {reason}") from error
 
@@ -164,6 +168,11 @@ def _decompressed(file: io.BufferedReader) -> BinaryIO:
         if start.startswith(mark):
             return io.BufferedReader(opened(file))
     return file
+
+
+def _is_cut(error: Exception) -> bool:
+    """Return whether compressed bytes end too soon; each library says so in its own way."""
+    return isinstance(error, EOFError) or "runcated" in str(error)
 
 
 def _zstd(file: BinaryIO) -> Any:
@@ -189,22 +198,30 @@ def _text(path: Path, file: BinaryIO) -> TextIO:
 
 
 class _Lines:
-    """The lines of a text; where compressed bytes are cut off, those before."""
+    """The lines of a text, without marks between joined files; where it is cut off, those before.
 
-    def __init__(self, text: TextIO) -> None:
+    Attributes:
+        is_cut: whether the text is compressed and was cut off, of which a sentence tells.
+    """
+
+    def __init__(self, text: TextIO, path: Path, on_note: OnNote) -> None:
         self._text = text
+        self._on_cut = partial(on_note, path, _CUT_SHORT)
         self._last = "\n"
+        self.is_cut = False
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
         try:
-            self._last = next(self._text)
+            self._last = next(self._text).removeprefix("\ufeff")
         except (EOFError, OSError) as error:
-            if isinstance(error, OSError) and "runcated" not in str(error):
+            if not _is_cut(error):
                 raise
-            self._last = ""
+            if not self.is_cut:
+                self._on_cut()
+            self._last, self.is_cut = "", True
             raise StopIteration from error
         return self._last
 
@@ -219,11 +236,11 @@ _Part: TypeAlias = "tuple[pl.DataFrame, set[str]]"
 
 def _csv_parts(path: Path, file: BinaryIO, on_note: OnNote) -> Iterator[_Part]:
     with _text(path, file) as text:
-        records = _csv_records(path, _Lines(text), on_note)
+        records = _csv_records(path, _Lines(text, path, on_note), on_note)
         line, header = next(records, (0, []))
         if not header:
             raise RunsError(f"{path} is empty: its first line names the columns")
-        names = [name.strip(BLANKS) for name in header]
+        names = _trimmed(header)
         if names != header:
             on_note(path, "blanks around names and values are left out")
         for name, count in Counter(names).items():
@@ -232,6 +249,10 @@ def _csv_parts(path: Path, file: BinaryIO, on_note: OnNote) -> Iterator[_Part]:
         yield _frame([], dict.fromkeys(names, ())), set()
         for lines, rows in _in_parts(records):
             yield _frame(lines, dict(zip(names, zip(*rows, strict=True), strict=True))), set()
+
+
+def _trimmed(cells: Sequence[str]) -> list[str]:
+    return [each.strip(BLANKS) for each in cells]
 
 
 def _csv_records(path: Path, lines: _Lines, on_note: OnNote) -> Iterator[tuple[int, list[str]]]:
@@ -247,7 +268,7 @@ def _csv_records(path: Path, lines: _Lines, on_note: OnNote) -> Iterator[tuple[i
         for cells in reader:
             if len(cells) == 1 != len(header) and not cells[0].strip():
                 continue
-            if cells == header and len(cells) > 1:
+            if len(cells) > 1 and _trimmed(cells[:1]) == header[:1] and _trimmed(cells) == header:
                 on_note(path, "header lines that are there again are skipped")
             elif len(cells) not in {0, len(header) or len(cells)}:
                 if lines.ends_open:
@@ -256,7 +277,7 @@ def _csv_records(path: Path, lines: _Lines, on_note: OnNote) -> Iterator[tuple[i
                 reason = f"it has {len(cells)} fields and the header {len(header)}"
                 raise Position(path, reader.line_num).error(None, reason)
             elif cells:
-                header = header or cells
+                header = header or _trimmed(cells)
                 yield reader.line_num, cells
             before = reader.line_num
     except csv.Error as error:
@@ -265,13 +286,13 @@ def _csv_records(path: Path, lines: _Lines, on_note: OnNote) -> Iterator[tuple[i
             return
         position = Position(path, max(reader.line_num, 1))
         raise position.error(None, f"it is no CSV ({error})") from error
-    if lines.ends_open:
+    if lines.ends_open and not lines.is_cut:
         on_note(path, "the last line has no line break: it is kept, but may be cut off")
 
 
 def _json_parts(path: Path, file: BinaryIO, on_note: OnNote) -> Iterator[_Part]:
     with _text(path, file) as text:
-        for numbers, rows in _in_parts(_json_records(path, _Lines(text), on_note)):
+        for numbers, rows in _in_parts(_json_records(path, _Lines(text, path, on_note), on_note)):
             names = dict.fromkeys(name for fields in rows for name in fields)
             columns = {name: [fields.get(name) for fields in rows] for name in names}
             kinds = {name: {*map(type, texts)} for name, texts in columns.items()}

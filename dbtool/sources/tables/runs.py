@@ -320,7 +320,9 @@ class RunReader:
         for (column, name), wrong in found.filter(is_null | outside).group_by(
             "column", "metric", maintain_order=True
         ):
-            no_number = "{} is not a number; name what is not a metric in files.ignore"
+            no_number = "{} is not a number; name what stands for no value in files.empty"
+            if column not in self.mapping.metric_of:
+                no_number += ", or what is not a metric in files.ignore"
             self._refuse(wrong.filter(is_null), str(column), no_number)
             turned = f" (as {name} by {transform})" if transform else ""
             reason = (

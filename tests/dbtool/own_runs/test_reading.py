@@ -16,7 +16,8 @@ from tests.support.own_runs import load, mapping_text, query, read, refused, tri
 ROWS = (
     "SELECT trial_id, step, val_classification_error, other_metrics FROM measurements ORDER BY ALL"
 )
-NO_NUMBER = "is not a number; name what is not a metric in files.ignore"
+NO_VALUE = "is not a number; name what stands for no value in files.empty"
+NO_NUMBER = f"{NO_VALUE}, or what is not a metric in files.ignore"
 NO_SHARE = 'is not a share from 0 to 1; give the column a transform such as "x / 100"'
 NO_STATUS = (
     'status is "done", and should be COMPLETE, INCOMPLETE or INFEASIBLE, or stand for one of them '
@@ -110,7 +111,7 @@ def test_about_the_release(tmp_path: Path) -> None:
         ("run,step,error\na,0\n", "1.csv line 2: it has 2 fields and the header 3"),
         (
             'run,step,error\n"a\nb",0,0.5\na,0,x\n',
-            f"1.csv line 4, column 'error': 'x' {NO_NUMBER}",
+            f"1.csv line 4, column 'error': 'x' {NO_VALUE}",
         ),
         (
             "run,step,error\na,0,0.5\na,1.5,0.5\n",

@@ -98,13 +98,17 @@ ZSTD = pa.compress(PLAIN, codec="zstd", asbytes=True)
         (PLAIN.replace(b",", b"\t"), None),
         (PLAIN.replace(b",", b" , "), "blanks around names and values are left out"),
         (PLAIN.replace(b"a,9", b"run,step,error\na,9"), "header lines that are there again are sk"),
+        (PLAIN.replace(b"a,9", b"run, step,error \na,9"), "header lines that are there again are"),
+        (b"\xef\xbb\xbf" + PLAIN.replace(b"a,9", b'\xef\xbb\xbf"run",step,error\na,9'),
+         "header lines that are there again are"),
         (PLAIN + b"a,20", "the last line is cut off, as by a crash, and left out"),
         (PLAIN + b'"a,20', "the last line is cut off, as by a crash, and left out"),
         (PLAIN[:-1], "the last line has no line break: it is kept, but may be cut off"),
         (PLAIN + b"a,10,None\na,11,N/A\na,12,\n", None),
     ],
     ids=["gz", "bz2", "xz", "zst", "utf-16", "mark", "utf-32", "tabs", "blanks", "header again",
-         "cut off", "cut in quotes", "no line break", "empty words"],
+         "header with blanks", "joined files", "cut off", "cut in quotes", "no line break",
+         "empty words"],
 )  # fmt: skip
 def test_files_as_they_are_found(tmp_path: Path, body: bytes, note: str | None) -> None:
     source = read(tmp_path, body, files={"run": '"run"'})
@@ -119,10 +123,22 @@ def test_files_as_they_are_found(tmp_path: Path, body: bytes, note: str | None) 
 
 
 def test_a_compressed_log_that_is_cut_off_loses_its_end_alone(tmp_path: Path) -> None:
-    rows = "".join(f'{{"run": "a", "step": {n}, "error": {0.9 / (n + 1)}}}\n' for n in range(1_500))
-    for whole in (gzip.compress(rows.encode()), lzma.compress(rows.encode())):
+    # Whole blocks of bz2, which have to be there, hold 100 kB at level 1.
+    rows = "".join(
+        f'{{"run": "a", "step": {n}, "error": {0.9 / (n + 1)}}}\n' for n in range(20_000)
+    )
+    for whole in (
+        gzip.compress(rows.encode()),
+        bz2.compress(rows.encode(), 1),
+        lzma.compress(rows.encode()),
+        pa.compress(rows.encode(), codec="zstd", asbytes=True),
+    ):
         source = read(tmp_path, whole[: len(whole) // 2], "jsonl", files={"run": '"run"'})
-        assert 100 < len(values(source)) < 1_499
+        assert 100 < len(values(source)) < 19_999
+        told = "log.jsonl: it is compressed and cut short: what it has is read, and the rest is m"
+        assert sum(told in each or "the last line" in each for each in source.sentences) == 1
+        with pytest.raises(DbtoolError, match="is compressed and cut short: copy it anew"):
+            read(tmp_path, whole[:12], "jsonl", files={"run": '"run"'})
 
 
 def test_whole_numbers_that_floats_have_rounded_are_told(tmp_path: Path) -> None:
