@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbtool.store.table_files import BLANKS
@@ -77,7 +79,7 @@ def yaml_object(position: Position, text: str) -> dict[str, str]:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         value = _yaml_value(node, position, {})
         size = _size(value, {})
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
         raise position.error(None, "it is no YAML") from error
     if size > _MOST_VALUES:
         raise position.error(None, f"its anchors stand for more than {_MOST_VALUES:,} values")
@@ -95,16 +97,26 @@ def _yaml_value(node: yaml.Node | None, position: Position, known: dict[int, Any
     value: Any = node.value
     kind = node.tag.rpartition(":")[2]
     if isinstance(node, yaml.MappingNode):
-        pairs = [(str(key.value), _yaml_value(each, position, known)) for key, each in value]
-        value = _once(pairs, position)
+        pairs = [
+            (key.tag.endswith(":merge"), str(key.value), _yaml_value(each, position, known))
+            for key, each in value
+        ]
+        value = _once([(name, inner) for merges, name, inner in pairs if not merges], position)
+        for base in (inner for merges, _, inner in pairs if merges):
+            # Of several, earlier ones count.
+            for each in base if isinstance(base, list) else [base]:
+                value = {**each, **value}
     elif isinstance(node, yaml.SequenceNode):
         value = [_yaml_value(each, position, known) for each in value]
     elif kind == "null":
         value = None
     elif kind == "bool":
         value = value.lower() in {"yes", "true", "on"}
-    elif kind == "float":
-        value = value.lower().replace(".inf", "inf").replace(".nan", "nan")
+    # 007 stays as it is, and so does 1:30 for minutes.
+    elif kind in {"int", "float"} and not re.match(r"[+-]?0[0-9_]", value):
+        plain = value.lower().replace(".inf", "inf").replace(".nan", "nan")
+        with contextlib.suppress(ValueError):
+            value = str(int(plain, 0) if kind == "int" else float(plain))
     known[id(node)] = value
     return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from dbtool.core.errors import UsageError
 from dbtool.core.footer import Footer, Status, Study, Trial, Workload
 from dbtool.core.index import OWN_COLUMN, Index, differences
 from dbtool.core.rows import with_other_metrics
-from dbtool.sources.numbers import is_number, is_rounded, number, same, whole_number
+from dbtool.sources.numbers import is_rounded, number, same, whole_number
 from dbtool.sources.tables import words
 from dbtool.sources.tables.mapping import Property, RunMapping, listed
 from dbtool.sources.tables.runs import Cell, Run
@@ -147,8 +148,8 @@ def _property_value(cell: Cell, wanted: Property, column: str) -> Any:
     if wanted.table == "metaparameters" and wanted.name not in OWN_COLUMN:
         if (whole := whole_number(cell.text)) is not None and abs(whole) > 2**53:
             return whole
-        # A text such as 007 is a name.
-        if number(cell.text) is not None and cell.text[-1].isdigit() and not is_number(cell.text):
+        # A text such as 007 is a name; .5 and +1 are numbers.
+        if number(cell.text) is not None and re.match(r"\s*[+-]?0\d", cell.text):
             return cell.text
     for meant in _meanings(cell.text):
         try:

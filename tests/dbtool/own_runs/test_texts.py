@@ -16,7 +16,7 @@ import dbtool
 from dbtool.core.errors import DbtoolError
 from dbtool.sources.tables.guess import guess
 from dbtool.sources.tables.source import read_own_runs
-from dbtool.store.texts import read_typed
+from dbtool.store.texts import read_document, read_typed
 from tests.support.own_runs import mapping_text, query, read, trials, values, write
 
 
@@ -60,9 +60,43 @@ def test_one_reader_of_settings(tmp_path: Path) -> None:
     )
     exact = {"seed": 1609437912434100374}
     assert [trial.metaparameters for trial in trials(source)] == [
-        {"clip": "inf", "nesterov": True, "id": "0x1F", "node": "007", **exact},
+        {"clip": "inf", "nesterov": True, "id": 31.0, "node": "007", **exact},
         {"clip": 1.0, "nesterov": False, "id": 3.0, "node": "010", "seed": 3.0},
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1_000", 1000.0), ("0x10", 16.0), ("+0.5", 0.5), (".5", 0.5), ("1.e-3", 0.001),
+        ("1e-3", 0.001), ("+5", 5.0), ("-1_0.5", -10.5), ("000", "000"), ("1:30", "1:30"),
+        ("+.inf", "inf"), ("'+0.5'", 0.5), ("'1_000'", "1_000"), ("0o17", "0o17"),
+    ],
+)  # fmt: skip
+def test_numbers_of_yaml(tmp_path: Path, text: str, value: object) -> None:
+    files = {"log.csv": "step,error\n0,0.3\n", "h.yaml": f"x: {text}\n"}
+    source = read(
+        tmp_path,
+        files,
+        files={"beside": '["h.yaml"]'},
+        metaparameters={"x": '{ column = "x" }', "learning_rate": None},
+    )
+    assert [trial.metaparameters for trial in trials(source)] == [{"x": value}]
+
+
+def test_merged_objects_of_yaml(tmp_path: Path) -> None:
+    (tmp_path / "h.yaml").write_text(
+        "base: &base {wd: 0.5, lr: 1}\nother: &other {lr: 3, b: 4}\n"
+        "opt: {<<: *base, lr: 2}\nboth: {<<: [*base, *other]}\n'<<': 5\n"
+    )
+    found = read_document(tmp_path / "h.yaml")
+    assert {name: text for name, text in found.items() if name[0] in "<o"} == {
+        "opt.wd": "0.5", "opt.lr": "2", "other.lr": "3", "other.b": "4", "<<": "5"
+    }  # fmt: skip
+    (tmp_path / "h.yaml").write_text("opt: {<<: 5}\n")
+    with pytest.raises(DbtoolError, match="it is no YAML"):
+        read_document(tmp_path / "h.yaml")
+    assert [found[f"both.{name}"] for name in ("wd", "lr", "b")] == ["0.5", "1", "4"]
 
 
 @pytest.mark.parametrize(
