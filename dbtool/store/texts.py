@@ -29,6 +29,7 @@ from dbtool.core.files import decoded, encoding_of, open_file, read_to_end
 from dbtool.core.parquet import ParquetError, read_foreign
 from dbtool.store.documents import json_object, yaml_object
 from dbtool.store.table_files import BLANKS, Position, RunsError, TableFormat, table_format
+from dbtool.store.typed import typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,10 +48,6 @@ _LONGEST_FIELD = 1 << 24
 _MOST_ROWS = 1_000
 # The largest whole numbers that floats of few bits have exactly.
 _EXACT: Mapping[Any, int] = {pl.Float16: 2**11, pl.Float32: 2**24}
-_WHOLE = r"\A-?(0|[1-9]\d*)\z"
-_NUMBER = r"\A(-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|NaN|nan|-?inf|-?Infinity)\z"
-_DATE = r"\A\d{4}-\d\d-\d\d\z"
-_TIME = r"\A\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?\z"
 _CUT = "the last line is cut off, as by a crash, and left out"
 _SHORT = "is compressed and cut short"
 _CUT_SHORT = f"it {_SHORT}: what it has is read, and the rest is missing"
@@ -81,8 +78,7 @@ def read_parts(
 def read_typed(path: Path, kind: TableFormat) -> pl.DataFrame:
     """Return the rows of a file with types.
 
-    Those of Parquet and JSON are as stated. A column of CSV has numbers, truths or dates where all
-    of its texts are written as such; others stay text, such as 007.
+    Those of Parquet and JSON are as stated; for CSV see `typed`.
 
     Raises:
         RunsError: as in `read_parts`.
@@ -96,7 +92,9 @@ def read_typed(path: Path, kind: TableFormat) -> pl.DataFrame:
             parts.append(part.drop(LINE))
             quoted |= texts
     rows = pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
-    return rows.with_columns(_typed(each) for each in rows if each.name not in quoted)
+    return rows.with_columns(
+        typed(each, EMPTY, stated=kind == "jsonl") for each in rows if each.name not in quoted
+    )
 
 
 def read_document(path: Path) -> dict[str, str]:
@@ -350,25 +348,3 @@ def _in_parts(records: Iterator[tuple[int, T]]) -> Iterator[tuple[list[int], lis
     """Yield batches of line numbers and their contents; nothing where there are none."""
     while part := list(itertools.islice(records, _MOST_ROWS)):
         yield [line for line, _ in part], [row for _, row in part]
-
-
-def _typed(texts: pl.Series) -> pl.Series:
-    """Return texts as what all of them are written as: truths, numbers or dates, or else as is."""
-    given, texts = texts, texts.set(texts.is_in(EMPTY), None)
-    there = texts.drop_nulls()
-    whole = there.str.contains(_WHOLE)
-    if there.is_empty():
-        return given
-    if there.str.to_lowercase().is_in(["true", "false"]).all():
-        return texts.str.to_lowercase() == "true"
-    values: list[pl.Series] = []
-    if whole.all():
-        values = [texts.cast(kind, strict=False) for kind in (pl.Int64, pl.Decimal(38, 0))]
-    # A larger whole number would be rounded.
-    elif (there.str.contains(_NUMBER) & (~whole | (there.str.len_bytes() <= 15))).all():
-        values = [texts.cast(pl.Float64, strict=False)]
-    elif there.str.contains(_DATE).all():
-        values = [texts.str.to_date(strict=False)]
-    elif there.str.contains(_TIME).all():
-        values = [texts.str.to_datetime(strict=False)]
-    return next((each for each in values if each.null_count() == texts.null_count()), given)

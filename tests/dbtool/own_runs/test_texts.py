@@ -207,7 +207,12 @@ def test_names_in_paths_as_other_writers_spell_them(tmp_path: Path) -> None:
     ("text", "kind", "types"),
     [
         ("007\n010\n", "csv", pl.String), ("1\n-2\n", "csv", pl.Int64),
-        ("1.50\n1e-3\nnan\n", "csv", pl.Float64), ("True\nfalse\n", "csv", pl.Boolean),
+        ("1.50\n2.25\nnan\n", "csv", pl.Float64), ("1.5\n1e-3\n2\n", "csv", pl.Float64),
+        ("1.50e+00\n2.25e-03\n", "csv", pl.Float64), ("1.0E10\n1.0\n3\n", "csv", pl.Float64),
+        # Names, such as of versions, and hashes.
+        ("1.10\n1.9\n", "csv", pl.String), ("1.10\n2\n", "csv", pl.String),
+        ("1e3\n2e5\n", "csv", pl.String), ("12e4567\n1234567\n", "csv", pl.String),
+        ("1.10\n1.9\n1e3\n", "jsonl", pl.Float64), ("True\nfalse\n", "csv", pl.Boolean),
         ("2024-01-31\n2024-02-01\n", "csv", pl.Date), ("2024-02-30\n", "csv", pl.String),
         ("1609437912434100374\n0.5\n", "csv", pl.String), ("x\n1\n", "csv", pl.String),
         ("2024-01-31 10:00:00\n", "csv", pl.Datetime), (f"{10**60}\n", "csv", pl.String),
