@@ -10,7 +10,7 @@ import polars as pl
 from dbtool.core.errors import UsageError
 from dbtool.core.files import expanded
 from dbtool.store.table_files import RunsError
-from dbtool.store.texts import LINE, read_parts, text_frame
+from dbtool.store.texts import EMPTY, LINE, read_parts, text_frame
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -60,7 +60,7 @@ def positive(
     texts = rows[name].str.strip_chars()
     numbers = texts.cast(pl.Float64, strict=False)
     is_right = numbers.is_finite() & ((numbers > 0) | ((numbers == 0) & may_be_0))
-    is_empty = (texts.is_null() | (texts == "")) & may_be_empty
+    is_empty = (texts.is_null() | texts.is_in(["", *EMPTY])) & may_be_empty
     for row in (~is_empty & ~is_right.fill_null(value=False)).arg_true():
         raise UsageError(
             f"{rows[TABLE_FILE][0]}, line {rows[LINE][row]}: {name} {texts[row]!r} is not a number "

@@ -113,6 +113,26 @@ def test_rows_in_place_of_words(call: Call, table: Path) -> None:
     assert "rows of profiles come from trials" in said
 
 
+def test_words_for_no_value_are_goals_that_were_not_reached(call: Call, tmp_path: Path) -> None:
+    table = tmp_path / "steps.csv"
+    words = (
+        "scaling",
+        "--csv",
+        str(table),
+        "--rows",
+        "steps",
+        "--columns",
+        "steps",
+        "--format",
+        "csv",
+    )
+    for word in ("", "None", "NA", "-"):
+        table.write_text(f"batch_size,steps\n1,100\n2,50\n4,{word}\n")
+        assert call(*words).output.split() == ["steps", "100.0", "50.0"]
+    table.write_text("batch_size,steps\n1,100\nNone,50\n")
+    assert "batch_size 'None' is not a number above 0" in call(*words).sentence(2)
+
+
 def test_rows_have_few_columns_unless_more_are_asked_for(call: Call, table: Path) -> None:
     words = ("scaling", "--csv", str(table), "--rows", "steps")
     short, wide = call(*words).output.splitlines(), call(*words, "--wide").output.splitlines()
