@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from dbtool.store.texts import shortest
+from dbtool.store.typed import shortest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

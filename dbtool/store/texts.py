@@ -21,7 +21,6 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeAlias, TypeVar, cast
 
-import numpy as np
 import polars as pl
 import polars.selectors
 
@@ -29,7 +28,7 @@ from dbtool.core.files import decoded, encoding_of, open_file, read_to_end
 from dbtool.core.parquet import ParquetError, read_foreign
 from dbtool.store.documents import json_object, yaml_object
 from dbtool.store.table_files import BLANKS, Position, RunsError, TableFormat, table_format
-from dbtool.store.typed import typed
+from dbtool.store.typed import shortest, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,8 +52,14 @@ _SHORT = "is compressed and cut short"
 _CUT_SHORT = f"it {_SHORT}: what it has is read, and the rest is missing"
 
 
-def ignore_note(_: Path, __: str) -> None:
-    """Drop what is odd about a file."""
+def ignore_note(path: Path, note: str) -> None:
+    """Drop what is odd about a file, but for a missing rest, of which nothing would tell.
+
+    Raises:
+        RunsError: it is compressed and cut short.
+    """
+    if note == _CUT_SHORT:
+        raise RunsError(f"{path} {_SHORT}: copy it anew")
 
 
 def read_parts(
@@ -131,15 +136,6 @@ def text_frame(
     # Lists are not measurements.
     rows = rows.with_columns(seconds, *half).select(~polars.selectors.nested()).cast(pl.String)
     return _frame(range(1, len(rows) + 1), rows.rename(str.strip).to_dict())
-
-
-def shortest(values: pl.Series) -> pl.Series:
-    """Return floats of 16 or 32 bits as the shortest decimals that are the same float."""
-    if values.dtype != pl.Float16:
-        return values.cast(pl.String)
-    # The library writes them with the digits of 32 bits.
-    texts = [None if each is None else str(np.float16(each)) for each in values]
-    return pl.Series(values.name, texts, pl.String)
 
 
 @contextlib.contextmanager

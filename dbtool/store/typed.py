@@ -1,9 +1,10 @@
-"""Types of columns of text, such as those of CSV."""
+"""Types of columns of text, such as those of CSV, and floats as text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
@@ -58,3 +59,12 @@ def _as_programs_write(numbers: pl.Series) -> bool:
     finite = numbers.filter(numbers.str.contains(r"\d"))
     places = finite.str.extract(r"\.(\d+)").str.len_chars()
     return places.n_unique() == 1 or not finite.str.contains(_ENDS_IN_0).any()
+
+
+def shortest(values: pl.Series) -> pl.Series:
+    """Return floats of 16 or 32 bits as the shortest decimals that are the same float."""
+    if values.dtype != pl.Float16:
+        return values.cast(pl.String)
+    # The library writes them with the digits of 32 bits.
+    texts = [None if each is None else str(np.float16(each)) for each in values]
+    return pl.Series(values.name, texts, pl.String)

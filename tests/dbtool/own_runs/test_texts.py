@@ -172,6 +172,8 @@ def test_a_compressed_log_that_is_cut_off_loses_its_end_alone(tmp_path: Path) ->
         told = "log.jsonl: it is compressed and cut short: what it has is read, and the rest is m"
         assert sum(told in each or "the last line" in each for each in source.sentences) == 1
         with pytest.raises(DbtoolError, match="is compressed and cut short: copy it anew"):
+            read_typed(tmp_path / "log.jsonl", "jsonl")
+        with pytest.raises(DbtoolError, match="is compressed and cut short: copy it anew"):
             read(tmp_path, whole[:12], "jsonl", files={"run": '"run"'})
 
 
