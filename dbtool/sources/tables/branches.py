@@ -87,8 +87,9 @@ def without_lost(values: pl.DataFrame, runs: Sequence[str], notes: Notes) -> pl.
         return values
     names = [shown(runs[number]) for number in lost["run"].unique(maintain_order=True)]
     notes.add(
-        f"run {few_of(names, 3)} went on from an older checkpoint: {counted(len(lost), 'value')} "
-        'of later steps before it are left out (files.lost_branches = "keep" keeps them)'
+        f"run {few_of(names, 3)} went on from an older checkpoint, and is read without "
+        f"{counted(len(lost), 'value')} of later steps before it "
+        '(files.lost_branches = "keep" keeps them)'
     )
     return rows.filter(~pl.col("lost")).drop("begins", "lost")
 
