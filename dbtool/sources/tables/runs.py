@@ -251,7 +251,7 @@ class RunReader:
         """Yield the texts of columns that may be metrics, many at a time, with their columns."""
         names = sorted(set(rows.columns) - _OURS - self.mapping.no_metrics)
         names = [name for name in names if not self._is_ignored(name)]
-        at_once = max(1, _MOST_TEXTS // len(rows))
+        at_once = max(1, _MOST_TEXTS // max(1, len(rows)))
         of_rows = rows.select(kept).with_row_index(_NUMBER)
         for first in range(0, len(names), at_once):
             some = rows.select(names[first : first + at_once]).with_row_index(_NUMBER)
