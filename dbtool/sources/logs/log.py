@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from dbtool.core.files import encoding_of
+from dbtool.sources.tables.files import part_of
 from dbtool.store.table_files import Position
 from dbtool.store.texts import LINE, opened
 
@@ -17,6 +19,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RUN, STEP, METRIC, VALUE = COLUMNS = ("run", "step", "metric", "value")
+_KEY = r"[A-Za-z](?:[\w.]*?[A-Za-z0-9])?"
+# Brackets belong to a value where they are opened in it.
+_TEXT = r"(?:[^,;&|/=()\[\]{}]|\([^()/]*\)|\[[^\[\]/]*\]|\{[^{}/]*\})+?"
+_SETTING = re.compile(rf"({_KEY})=({_TEXT})(?=[,;&|/)\]}}]|[\W_]+{_KEY}=|\Z)")
+# What precedes the settings in names of Ray Tune, up to the number of the trial.
+_TRIAL = re.compile(r"(?<![^/])[^/=]*_\d{5}_\d+_")
+_DATE = r"\d{4}-?\d\d-?\d\d"
+_WHEN = re.compile(rf"[-_ ]{_DATE}(?:[-_T ]\d\d[-:]?\d\d(?:[-:]?\d\d)?)?(?![^/])")
 
 
 class LoggedRun(NamedTuple):
@@ -61,6 +71,20 @@ def settings_of(value: Mapping[str, Any]) -> dict[str, str]:
         for name, each in flat(value).items()
         if each != ""
     }
+
+
+def named_settings(name: str) -> dict[str, str]:
+    """Return the settings in the name of a run, without what stands before them and a date behind.
+
+    Example:
+        >>> named_settings("train_abc_00000_0_lr=0.0100,wd=1e-4_2024-01-01_10-00-00/seed=1")
+        {'lr': '0.0100', 'wd': '1e-4', 'seed': '1'}
+    """
+    found: dict[str, str] = {}
+    for key, text in _SETTING.findall(_WHEN.sub("", _TRIAL.sub("", part_of(name)))):
+        short = key.rpartition("__")[2]
+        found[key if short in found else short] = text
+    return found
 
 
 def parse(text: str | bytes, path: Path, line: int = 0) -> dict[str, Any]:

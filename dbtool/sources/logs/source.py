@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from functools import partial
 from glob import has_magic
@@ -15,7 +14,7 @@ from dbtool.core.contract import BATCH_LOSS
 from dbtool.core.errors import DbtoolError, UsageError, few_of, joined
 from dbtool.core.walk import is_file, is_folder
 from dbtool.sources.logs import LogFormat, events, stores, trainers
-from dbtool.sources.logs.log import COLUMNS, METRIC, RUN, STEP, VALUE, LoggedRun
+from dbtool.sources.logs.log import COLUMNS, METRIC, RUN, STEP, VALUE, LoggedRun, named_settings
 from dbtool.sources.tables.files import files_of
 from dbtool.sources.tables.guess import Guess, mapping_text
 from dbtool.sources.tables.layout import Layout
@@ -48,8 +47,6 @@ TOOLS: Mapping[LogFormat, Tool] = {
 # Enough to tell percents from shares.
 _FIRST_VALUES = 20
 _EPOCH = "epoch"
-# In a name such as batch_size=64,lr=0.1/seed=1.
-_SETTING = re.compile(r"([A-Za-z][\w.]*?)=([^,;/=]+?)(?=[,;/]|[_ ][A-Za-z][\w.]*=|$)")
 
 
 def read_logs(
@@ -148,7 +145,7 @@ def _read(
             if tool == "text" and all(run.rows.is_empty() for _, run in parts[path]):
                 notes.of_file(path, "no line has the form that files.line gives")
             for name, each in parts[path]:
-                known = settings.setdefault(name, dict(_SETTING.findall(name)))
+                known = settings.setdefault(name, named_settings(name))
                 known.update(each.settings)
         on_progress(number, len(found))
     problems.refuse()

@@ -12,6 +12,7 @@ import pytest
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.logs.events import read_tensorboard
+from dbtool.sources.logs.log import named_settings
 from dbtool.sources.logs.source import detected, guess_logs
 from tests.support.own_runs import query
 
@@ -250,6 +251,34 @@ def test_a_mapping_replaces_what_logs_suggest(tmp_path: Path) -> None:
     trials = "SELECT release, batch_size, settings FROM trials"
     settings = '{"learning_rate":0.3,"nesterov":true}'
     assert query(tmp_path, trials) == [("mine", 16, settings)]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("lr=0.1-seed=1", {"lr": "0.1", "seed": "1"}),
+        ("lr=1e-3-wd=-0.1", {"lr": "1e-3", "wd": "-0.1"}),
+        ("lr=0.1+wd=0.2 b=3&c=4", {"lr": "0.1", "wd": "0.2", "b": "3", "c": "4"}),
+        ("[lr=0.1,wd=0.2]/(opt.name=adam)", {"lr": "0.1", "wd": "0.2", "opt.name": "adam"}),
+        ("hidden=[64,64],f=g(2)_lr=0.1", {"hidden": "[64,64]", "f": "g(2)", "lr": "0.1"}),
+        ("exp__lr=0.1__wd=0.2", {"lr": "0.1", "wd": "0.2"}),
+        ("a__lr=0.1__b__lr=0.2", {"lr": "0.1", "b__lr": "0.2"}),
+        ("fn_ab_00000_0_lr=0.01,wd=0.1_2024-01-01_10-00-00", {"lr": "0.01", "wd": "0.1"}),
+        ("lr=0%2E1,data=cifar_10_seed=1", {"lr": "0.1", "data": "cifar_10", "seed": "1"}),
+        ("date=2024-01-01,lr=1", {"date": "2024-01-01", "lr": "1"}),
+        ("run_1/x__y", {}),
+    ],
+)
+def test_settings_in_a_name(name: str, settings: Mapping[str, str]) -> None:
+    assert named_settings(name) == settings
+
+
+def test_runs_that_names_alone_tell_apart_are_no_replicates(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        write_tensorboard(tmp_path / "logs", f"lr=0.{number}-seed={number}", RUNS["lr=0.1"])
+    dbtool.ingest(tmp_path / "logs", tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    rates = "SELECT learning_rate, seed FROM trials ORDER BY seed"
+    assert query(tmp_path, rates) == [(0.1, 1), (0.2, 2), (0.3, 3)]
 
 
 def test_a_test_after_training_has_the_number_of_all_updates(tmp_path: Path) -> None:
