@@ -117,8 +117,10 @@ def _hparams(plugin_data: bytes) -> dict[str, str]:
     from tensorboardX.proto.plugin_hparams_pb2 import HParamsPluginData
 
     found = HParamsPluginData.FromString(plugin_data).session_start_info.hparams
+    kinds = {name: value.WhichOneof("kind") for name, value in found.items()}
     return {
-        name: str(getattr(value, value.WhichOneof("kind"))).removesuffix(".0")
-        for name, value in found.items()
-        if value.WhichOneof("kind")
+        # TensorBoard has no whole numbers.
+        name: str(given).removesuffix(".0") if kind == "number_value" else str(given)
+        for name, kind in kinds.items()
+        if kind and (given := getattr(found[name], kind)) is not None
     }

@@ -15,6 +15,7 @@ from dbtool.core.errors import DbtoolError, UsageError, few_of, joined
 from dbtool.core.walk import is_file, is_folder
 from dbtool.sources.logs import LogFormat, events, stores, trainers
 from dbtool.sources.logs.log import COLUMNS, METRIC, RUN, STEP, VALUE, LoggedRun, named_settings
+from dbtool.sources.numbers import whole_number
 from dbtool.sources.tables.files import files_of
 from dbtool.sources.tables.guess import Guess, mapping_text
 from dbtool.sources.tables.layout import Layout
@@ -154,6 +155,8 @@ def _read(
         path: [_with_settings(name, run.rows, settings[name], step) for name, run in each]
         for path, each in parts.items()
     }
+    if tool == "trackio":
+        rows = stores.counted(rows)
     every = pl.concat([frame for frames in rows.values() for frame in frames], how="diagonal")
     if every.is_empty():
         reasons = notes.sentences() or [f"{_few(paths)}: the logs have no measurements"]
@@ -161,7 +164,8 @@ def _read(
     _refuse_without_steps(every, step)
     first = every.group_by(RUN, METRIC, maintain_order=True).head(_FIRST_VALUES)
     layout = Layout(len(rows), first.select(step, METRIC, VALUE), step, METRIC, VALUE, keys=[RUN])
-    layout.plus = int(step == _EPOCH)
+    # Keras counts epochs from 0, and a log may begin later; others count from 1.
+    layout.plus = int(step == _EPOCH and min(whole_number(text) or 0 for text in first[step]) != 1)
     for name in {name for each in settings.values() for name in each}:
         texts = [each[name] for each in settings.values() if each.get(name)]
         layout.run_texts[_column(name)] = texts
@@ -241,7 +245,8 @@ def _refuse_unknown(mapping: Mapping[str, Any], tool: str, path: Path) -> None:
     step = mapping["files"]["step"]
     if isinstance(step, dict) and step.get("times") == "?":
         unknown.append("updates in an epoch")
-        ways.append(f'[files] step = {{ column = "{_EPOCH}", times = N, plus = 1 }} in a mapping')
+        plus = ", plus = 1" if step.get("plus") else ""
+        ways.append(f'[files] step = {{ column = "{_EPOCH}", times = N{plus} }} in a mapping')
     if unknown:
         raise UsageError(
             f"the logs of {tool} in {path} do not state the {joined(unknown)}: give "

@@ -8,8 +8,14 @@ from collections import Counter, defaultdict
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from dbtool.core.walk import is_file, is_folder, walk
 from dbtool.sources.logs.log import (
+    METRIC,
+    RUN,
+    STEP,
+    VALUE,
     LoggedRun,
     begins,
     flat,
@@ -18,11 +24,13 @@ from dbtool.sources.logs.log import (
     parse,
     settings_of,
 )
+from dbtool.sources.numbers import same
+from dbtool.sources.tables import words
 from dbtool.store.table_files import Position, RunsError
-from dbtool.store.texts import read_document
+from dbtool.store.texts import LINE, read_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     # Time, step, metric and value.
@@ -140,6 +148,44 @@ def read_trackio(path: Path) -> Iterator[LoggedRun]:
         # Another run may have the same name.
         name = names[run] if counts[names[run]] == 1 else f"{names[run]}/{run}"
         yield LoggedRun(name, long_rows(of_run), settings_of(given))
+
+
+def counted(rows: Mapping[Path, Sequence[pl.DataFrame]]) -> dict[Path, list[pl.DataFrame]]:
+    """Return rows whose steps are the updates that runs logged beside them, where they did so.
+
+    trackio counts calls, unless a step is given.
+
+    Raises:
+        RunsError: such a run has a call without its updates.
+    """
+    columns = [each.select(RUN, STEP, METRIC, VALUE) for frames in rows.values() for each in frames]
+    counters = {
+        run: counter
+        for (run,), part in pl.concat(columns)
+        .partition_by(RUN, as_dict=True, maintain_order=True)
+        .items()
+        if (counter := words.counter(part[METRIC].unique(maintain_order=True)))
+        and any(
+            same(step) != same(text)
+            for step, text in part.filter(pl.col(METRIC) == counter).select(STEP, VALUE).iter_rows()
+        )
+    }
+    return {
+        path: [_at_updates(frame, counters.get(frame[RUN].first()), path) for frame in frames]
+        for path, frames in rows.items()
+    }
+
+
+def _at_updates(rows: pl.DataFrame, counter: str | None, path: Path) -> pl.DataFrame:
+    """Return rows with a metric of theirs as the step."""
+    if counter is None:
+        return rows
+    updates = pl.col(VALUE).filter(pl.col(METRIC) == counter).first().over(LINE)
+    rows = rows.with_columns(updates.alias(STEP)).filter(pl.col(METRIC) != counter)
+    for line in rows.filter(pl.col(STEP).is_null())[LINE].head(1):
+        reason = f"it has no {counter}, which counts the updates of other calls"
+        raise Position(path, line).error(None, f"{reason}: log it in each of trackio.log")
+    return rows
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -22,6 +22,7 @@ from dbtool.sources.logs.log import (
     parse,
     settings_of,
 )
+from dbtool.sources.numbers import whole_number
 from dbtool.sources.tables import words
 from dbtool.store.table_files import Position, shown
 from dbtool.store.texts import EMPTY, LINE, read_document, read_parts
@@ -60,13 +61,16 @@ def _run_of(path: Path) -> Path:
 
 
 def _latest(folder: Path) -> Path:
-    """Return the folder of a run's last state: its own, else that of the last checkpoint."""
-    if is_file(folder / _STATE):
-        return folder
+    """Return the folder of a run's last state: its own, or that of a later checkpoint."""
     numbers = (_CHECKPOINT.fullmatch(entry.name) for entry in entries(folder))
     steps = sorted((int(match[1]) for match in numbers if match), reverse=True)
-    there = (folder / f"checkpoint-{step}" for step in steps)
-    return next((each for each in there if is_file(each / _STATE)), folder)
+    there = [step for step in steps if is_file(folder / f"checkpoint-{step}" / _STATE)]
+    if not there:
+        return folder
+    # A run that went on may have kept its own state of before.
+    own = folder / _STATE
+    at = whole_number(str(parse(content(own), own).get("global_step"))) if is_file(own) else -1
+    return folder if (at or 0) >= there[0] else folder / f"checkpoint-{there[0]}"
 
 
 def read_huggingface(path: Path) -> Iterator[LoggedRun]:

@@ -153,8 +153,7 @@ def _property_lines(texts: Mapping[str, list[str]], layout: Layout) -> dict[str,
 def _product(sizes: Sequence[str], texts: Mapping[str, list[str]]) -> str:
     """Return the global batch size as a product; empty where nothing says it is one."""
     own = [column for name in words.BATCH_SIZES for column in texts if words.bare(column) == name]
-    parts = [column for name in words.FACTORS for column in texts if words.bare(column) == name]
-    factors = [column for column in parts if {*texts[column]} != {"1"}]
+    factors = [each for each in texts if words.is_factor(each) and {*texts[each]} != {"1"}]
     if not (own or (factors and sizes)) or any(
         "global" in size or "total" in size for size in sizes
     ):
@@ -191,7 +190,7 @@ def _metric_lines(layout: Layout) -> tuple[dict[str, str], list[str]]:
     # Names without a split come first: a bare loss is that of the batch.
     for name in sorted(values, key=lambda name: (len(words.split(name)), name)):
         numbers = [number(text) for text in values[name]]
-        is_count = words.TIMES.search(name.lower()) or name.lower() in words.STEP_COLUMNS
+        is_count = words.TIMES.search(name.lower()) or words.step_column([name])
         if None in numbers or is_count:
             ignored.append(name)
             continue

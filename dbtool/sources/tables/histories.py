@@ -63,8 +63,8 @@ def refuse_calls(mapping: RunMapping, rows: pl.DataFrame, run: str) -> None:
         RunsError: there is a column of updates that the mapping neither takes nor ignores.
     """
     columns = sorted(set(rows.columns) - mapping.property_columns)
-    other = words.named(words.COUNTERS, columns)
-    if mapping.files.steps.column != words.CALLS or not other or mapping.ignores(other):
+    other = words.counter(column for column in columns if not mapping.ignores(column))
+    if mapping.files.steps.column != words.CALLS or not other:
         return
     counts = rows.select(run, pl.col(words.CALLS, other).cast(pl.Float64, strict=False))
     goes_on = counts.group_by(run).agg(pl.col(other).n_unique())[other].max() != 1

@@ -127,7 +127,7 @@ def _histories(tables: Tables) -> Tables:
     groups: dict[tuple[TableFormat | None, str], dict[Path, pl.DataFrame]] = defaultdict(dict)
     same = Counter(path.name for path in tables)
     for path, rows in tables.items():
-        step = words.named(words.STEP_COLUMNS, rows.columns)
+        step = words.step_column(rows.columns)
         if step and all(whole_number(text) is not None for text in rows[step].drop_nulls()):
             # Files of one name in many folders are a run each; other files may be beside them.
             alone = same[path.name] == 1 or _is_scalar(rows.columns)
@@ -155,7 +155,7 @@ def _layout(histories: Tables, folder: Path) -> Layout:
         columns = {_RUN: stem(path), **{name: part_of(text) for name, text in named.items()}}
         parts.append(rows.with_columns(pl.lit(text).alias(key) for key, text in columns.items()))
     layout = Layout(len(parts), pl.concat(parts, how="diagonal"), "", name=name)
-    layout.step = words.named(words.STEP_COLUMNS, first.columns) or ""
+    layout.step = words.step_column(first.columns) or ""
     layout.metric = "tag" if scalar else words.named(words.METRICS, first.columns)
     layout.value = words.named(words.VALUES, first.columns) if layout.metric else None
     layout.keys = [key for key in (pattern.parts if pattern else ()) if key != layout.metric]

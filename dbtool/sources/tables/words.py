@@ -10,13 +10,11 @@ from dbtool.sources.numbers import number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-COUNTERS = (
-    *("trainer/global_step", "train/global_step", "global_step", "step", "steps"),
-    *("iteration", "iterations", "iter", "update", "updates", "num_updates"),
-)
+_COUNTED = ("step", "iteration", "iter", "itr", "update")
+_OF_UPDATES = {"global", "opt", "optim", "optimizer", "grad", "gradient"}
+_OF_COUNTERS = {*_OF_UPDATES, "train", "trainer", "training", "n", "num"}
 CALLS = "_step"
 """Counts the calls of wandb.log, which may be more or fewer than the updates."""
-STEP_COLUMNS = (*COUNTERS, CALLS, "epoch", "epochs")
 RUNS = ("run", "run_id", "run_name", "dir_name", "experiment", "trial", "trial_id", "id", "name")
 METRICS = ("metric", "metric_name", "tag", "variable", "key")
 VALUES = ("value", "metric_value")
@@ -71,12 +69,18 @@ BATCH_SIZES = (
     *("device_batch_size", "local_batch_size", "batch_size_per_gpu", "batch_size_per_device"),
 )
 """Batch sizes of one device."""
-FACTORS = (
-    *("gradient_accumulation_steps", "accumulate_grad_batches", "grad_accum", "accumulation_steps"),
-    *("accum_steps", "grad_accum_steps", "world_size", "num_devices", "n_gpu", "n_gpus"),
-    *("num_gpus", "gpus", "ngpu", "devices", "num_nodes", "nodes", "num_processes"),
+_STEPS = "_?(grad(ient)?|(grad(ient)?_)?batch(es)?|steps?|iters?)"
+_FACTOR = re.compile(
+    rf"((n|num)_)?(grad(ient)?s?_?)?(accum(ulat(e|ion))?({_STEPS})?|acc{_STEPS})|update_?freq"
+    r"|iter_size|((n|num|number_of|total)_?(gpu|device|node|machine|process|proc|replica)(e?s)?"
+    r"|gpus|devices|nodes|machines|replicas|processes)(_per_(node|machine|host))?"
+    r"|((ddp|dp|data_parallel)_?)?world_?size|(ddp|dp|data_parallel)(_(size|degree|replicas))?"
 )
-"""What a batch size of one device is multiplied with, by the columns' names."""
+
+
+def is_factor(name: str) -> bool:
+    """Return whether a batch size of one device is multiplied with a column, by its name."""
+    return _FACTOR.fullmatch(bare(name)) is not None
 
 
 # The order in which metrics are tried as the one of the goal.
@@ -110,6 +114,34 @@ def named(names: Sequence[str], columns: Sequence[str]) -> str | None:
     """Return the first column that has one of the names, ignoring case; None where none has."""
     known = {column.lower(): column for column in reversed(columns)}
     return next((known[name] for name in names if name in known), None)
+
+
+def counter(columns: Iterable[str]) -> str | None:
+    """Return the column that counts updates by its name, likeliest first; None where none does.
+
+    Example:
+        >>> counter(["_step", "train/step", "opt/updates"]), counter(["train_steps", "val/step"])
+        ('opt/updates', None)
+    """
+    found = [(rank, column) for column in columns if (rank := _counts(column))]
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _counts(column: str) -> tuple[bool, int] | None:
+    """Return how likely a column counts updates, least first; None where it does not."""
+    *before, last = split(re.sub("(?<=[a-z])(?=[A-Z])", "_", column)) or [""]
+    kind, is_sure = last.removesuffix("s"), not _OF_UPDATES.isdisjoint(before)
+    if column == CALLS or kind not in _COUNTED or not _OF_COUNTERS.issuperset(before):
+        return None
+    # Such as train_steps, which is a setting.
+    if before and kind != last != "updates" and not is_sure:
+        return None
+    return not is_sure, _COUNTED.index(kind)
+
+
+def step_column(columns: Sequence[str]) -> str | None:
+    """Return the column that is the step by its name; None where none is."""
+    return counter(columns) or named((CALLS, "epoch", "epochs"), columns)
 
 
 def bare(name: str) -> str:

@@ -315,6 +315,15 @@ TWO_RUNS["b/log.csv"] = TWO_RUNS["a/log.csv"].replace("0.8", "0.9")
             "= 32, unless",
         ),
         ({"batch_size": 12, "gradient_accumulation_steps": 1}, None),
+        ({"batch_size": 8, "device": "cuda", "num_workers": 4, "accuracy": 2}, None),
+        *(
+            ({"batch_size": 8, name: 4}, "= 32, unless")
+            for name in (
+                *("accum_iter", "update_freq", "grad_accumulation", "gradient_accumulation"),
+                *("num_gpu", "nproc_per_node", "dp_size", "trainer.accumulate_grad_batches"),
+                *("nnodes", "gpus_per_node", "data_parallel_size", "grad_acc_steps"),
+            )
+        ),
         ({"global_batch_size": 64, "world_size": 4}, None),
     ],
 )
@@ -349,6 +358,8 @@ def test_guess_counts_steps_as_ingest_takes_them(tmp_path: Path) -> None:
              'step = { column = "_step", times = "?", plus = 1 }'),
             ('{"_step": 0, "global_step": 50, "loss": 2}\n{"_step": 1, "global_step": 99}\n',
              'step = "global_step"'),
+            ('{"_step": 0, "train/iter": 35, "opt/updates": 5, "loss": 2, "train_steps": 9}\n' * 2,
+             'step = "opt/updates"'),
             ('{"step": 49, "loss": 2}\n{"step": 99, "loss": 1}\n{"step": 100, "test_acc": 0.5}\n',
              'step = { column = "step", plus = 1 }'),
         )

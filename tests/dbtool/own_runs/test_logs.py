@@ -281,6 +281,63 @@ def test_runs_that_names_alone_tell_apart_are_no_replicates(tmp_path: Path) -> N
     assert query(tmp_path, rates) == [(0.1, 1), (0.2, 2), (0.3, 3)]
 
 
+@pytest.mark.parametrize(("own", "steps"), [(2, 4), (4, 5), (6, 6)])
+def test_the_state_of_the_largest_step_counts(tmp_path: Path, own: int, steps: int) -> None:
+    write_huggingface(tmp_path, "a", RUNS["lr=0.1"])
+    state = {"global_step": own, "log_history": [{"step": max(own, 5), "loss": 0.5}]}
+    (tmp_path / "a" / "trainer_state.json").write_text(json.dumps(state))
+    dbtool.ingest(tmp_path / "a", tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    assert query(tmp_path, "SELECT steps FROM trials") == [(steps,)]
+
+
+@pytest.mark.parametrize(("first", "plus"), [(0, 1), (1, 0)])
+def test_epochs_count_from_the_first(tmp_path: Path, first: int, plus: int) -> None:
+    rows = "".join(f"{first + epoch},0.9,0.{5 + epoch}\n" for epoch in range(3))
+    (tmp_path / "run.csv").write_text(f"epoch,loss,val_accuracy\n{rows}")
+    added = ", plus = 1" if plus else ""
+    assert (
+        f'step = {{ column = "epoch", times = "?"{added} }}' in guess_logs([tmp_path], "keras")[0]
+    )
+    with pytest.raises(UsageError) as error:
+        dbtool.ingest(tmp_path, tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    advice = f'{{ column = "epoch", times = N{added} }}'
+    assert f"[files] step = {advice} in a mapping" in str(error.value)
+    (tmp_path / "m.toml").write_text(f"[files]\nstep = {advice.replace('N', '10')}\n")
+    dbtool.ingest(
+        tmp_path / "run.csv",
+        tmp_path / "db",
+        source="keras",
+        mapping=tmp_path / "m.toml",
+        workload=WORKLOAD,
+        batch_size=8,
+    )
+    assert query(tmp_path, "SELECT steps FROM trials") == [(30,)]
+
+
+@pytest.mark.parametrize("write", [write_trackio, write_trackio_database])
+def test_trackio_has_the_updates_that_were_logged(tmp_path: Path, write: Write) -> None:
+    write(tmp_path, "lr=0.1", RUNS["lr=0.1"])
+    for path in tmp_path.rglob("*.jsonl"):
+        record = json.loads(path.read_text())
+        record["metrics"]["train/global_step"] = 100 * record["step"]
+        path.write_text(json.dumps(record, separators=(",", ":")) + "\n")
+    if write is write_trackio_database:
+        with closing(sqlite3.connect(tmp_path / "p.db")) as database, database:
+            added = "json_set(metrics, '$.train/global_step', 100 * step)"
+            database.execute(f"UPDATE metrics SET metrics = {added}")
+    dbtool.ingest(tmp_path, tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    rows = "SELECT step, val_classification_error, other_metrics FROM measurements ORDER BY step"
+    assert query(tmp_path, rows) == [(100 * s, error, None) for s, _, error in RUNS["lr=0.1"]]
+
+
+def test_a_call_of_trackio_without_its_updates_is_refused(tmp_path: Path) -> None:
+    write_trackio(tmp_path, "lr=1", [(1, 0.9, None), (2, 0.8, None)])
+    path = tmp_path / "inbox" / "lr=1" / "00000000.jsonl"
+    path.write_text(path.read_text().replace('"train/loss"', '"global_step":50,"train/loss"'))
+    with pytest.raises(DbtoolError, match=r"1\.jsonl line 1: it has no global_step, which counts"):
+        dbtool.ingest(tmp_path, tmp_path / "db", workload=WORKLOAD, batch_size=8)
+
+
 def test_a_test_after_training_has_the_number_of_all_updates(tmp_path: Path) -> None:
     # As Lightning's CSVLogger numbers them: training and validation from 0, a test from 1.
     write_lightning(tmp_path, "v", [(50, 0.9, None), (100, 0.7, 0.3)])
@@ -296,7 +353,7 @@ def test_a_test_after_training_has_the_number_of_all_updates(tmp_path: Path) -> 
 def test_folders_of_tensorboard(tmp_path: Path) -> None:
     from tensorboardX import SummaryWriter
 
-    settings = {"lr": 0.5, "batch_size": 64, "nesterov": False, "activation": "relu"}
+    settings = {"lr": 0.5, "batch_size": 64, "nesterov": False, "activation": "v2.0"}
     with SummaryWriter(str(tmp_path / "logs" / "a")) as writer:
         writer.add_scalar("loss", 0.25, 1)
         writer.add_scalars("score", {"val": 0.75}, 1)
@@ -311,7 +368,7 @@ def test_folders_of_tensorboard(tmp_path: Path) -> None:
             writer.add_hparams(settings | {"seed": 7}, {}, name="hparams")
     dbtool.ingest(tmp_path / "logs", tmp_path / "db", workload=WORKLOAD)
     trials = "SELECT name, batch_size, learning_rate, settings->>'activation' FROM trials"
-    assert query(tmp_path, f"{trials} ORDER BY name")[0] == ("a", 64, 0.5, "relu")
+    assert query(tmp_path, f"{trials} ORDER BY name")[0] == ("a", 64, 0.5, "v2.0")
     values = """
         SELECT
             step,

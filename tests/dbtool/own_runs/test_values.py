@@ -164,6 +164,9 @@ def test_narrow_floats_are_those_of_a_run(tmp_path: Path) -> None:
         ("_step,iter,error\n0,10,0.3\n1,20,0.05\n", {"files": {"step": '"_step"'}},
          ("'_step' counts the calls of wandb.log, and 'iter' the updates: say files.step = 'iter', "
          "or name 'iter' in files.ignore")),
+        ("_step,train/step,error\n0,35,0.3\n1,70,0.05\n", {"files": {"step": '"_step"'}},
+         ("'_step' counts the calls of wandb.log, and 'train/step' the updates: say files.step = "
+         "'train/step', or name 'train/step' in files.ignore")),
         ("tokens,error\n52428800,0.3\n", {
             "files": {"step": '{ column = "tokens", divide = 4194304 }'}},
          ("log.csv line 2, column 'tokens': '52428800' divided by 4194304 is not a step, a whole "
@@ -185,7 +188,8 @@ def test_narrow_floats_are_those_of_a_run(tmp_path: Path) -> None:
          ('the mapping mapping.toml: metaparameters.user is "?", and should be a finite number, a '
          "truth or text, or a column as in { column = … }")),
     ],
-    ids=["a goal in percent", "an accuracy", "an error", "a perplexity", "calls", "tokens",
+    ids=["a goal in percent", "an accuracy", "an error", "a perplexity", "calls", "other calls",
+         "tokens",
          "a rounded seed", "a long seed", "no release", "optuna", "a question mark"],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused(
