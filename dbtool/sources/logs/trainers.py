@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -115,12 +116,81 @@ def in_updates(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows of Lightning with the updates before each value as their steps.
 
     Rows of training and validation have the number of their batch, from 0, and are logged after its
-    update. A test has the number of all updates.
+    update. A test, or a validation before or after the training, has the number of all updates.
     """
-    tests = [name for name in rows[METRIC].unique() if "test" in words.split(name)]
-    batch, is_test = pl.col(STEP).cast(pl.Int64, strict=False), pl.col(METRIC).is_in(tests)
+    batches = _batches(rows)
+    batch, split = (
+        pl.col(STEP).cast(pl.Int64, strict=False),
+        pl.col(METRIC).replace_strict(
+            {name: words.split_of(name) for name in rows[METRIC].unique()}, return_dtype=pl.String
+        ),
+    )
+    apart = (split == "val") & batch.is_in(list(batches.all_updates))
     updates = pl.coalesce((batch + 1).cast(pl.String), STEP)
-    return rows.with_columns(pl.when(is_test).then(STEP).otherwise(updates).alias(STEP))
+    step = pl.when((split == "test").fill_null(False) | apart.fill_null(False)).then(STEP)
+    return rows.with_columns(step.otherwise(updates).alias(STEP)).filter(pl.col(METRIC) != _EPOCH)
+
+
+def counts_batches(rows: pl.DataFrame) -> bool:
+    """Return whether steps are the numbers of batches, as Lightning gives them to any logger.
+
+    It logs the epoch, from 0, at each step.
+    """
+    batches = _batches(rows)
+    with_epoch = batches.epochs.keys()
+    logged = batches.train & with_epoch or batches.val - batches.all_updates
+    if not batches.val | batches.test <= with_epoch or 0 not in batches.epochs.values():
+        return False
+    # Such as 49, 99 and 149.
+    return 0 in batches.train & with_epoch or (
+        len(logged) > 1 and math.gcd(*(each + 1 for each in logged)) > 1
+    )
+
+
+class _Batches(NamedTuple):
+    """Steps by what Lightning logged at them, and epochs by step.
+
+    Attributes:
+        all_updates: the steps of tests and of validations outside the training.
+    """
+
+    train: set[int]
+    val: set[int]
+    test: set[int]
+    epochs: dict[int, int]
+    all_updates: set[int]
+
+
+def _batches(rows: pl.DataFrame) -> _Batches:
+    """Return at which steps Lightning logged what.
+
+    A validation before the training is at step 0. One after it is at the first step of an epoch
+    that has nothing else.
+    """
+    steps: dict[str, set[int]] = {"train": set(), "val": set(), "test": set()}
+    epochs: dict[int, int] = {}
+    for text, name, value in rows.select(STEP, METRIC, VALUE).unique([STEP, METRIC]).iter_rows():
+        if (step := whole_number(text)) is None:
+            continue
+        if name == _EPOCH:
+            epochs[step] = whole_number(value) or 0
+        else:
+            steps[words.split_of(name) or "train"].add(step)
+    train, val, test = steps.values()
+    found = set(test)
+    first = sorted(val)[:3]
+    # In training, one at the first update of all is followed by one at the next.
+    if first[:1] == [0] and (
+        first != [0, 1, 2][: len(first)] if first[1:] else max(train, default=0)
+    ):
+        found.add(0)
+    last = max(train | val, default=0)
+    epoch = epochs.get(last, 0)
+    ended = max((step for step in train | val if epochs.get(step, 0) < epoch), default=0)
+    # Where each epoch has one update, its first step is its last.
+    if last not in train and epoch < last == ended + 1:
+        found.add(last)
+    return _Batches(train, val, test, epochs, found)
 
 
 def is_keras(path: Path) -> bool:
@@ -144,7 +214,7 @@ def _csv_rows(path: Path, step: str) -> pl.DataFrame:
         raise Position(path, 1).error(None, f"it has no column {shown(step)}")
     # Polars refuses names that the columns have.
     of_rows = rows.select(pl.col(LINE), pl.col(step).alias(STEP))
-    values = rows.drop({STEP, _EPOCH}, strict=False)
+    values = rows.drop({STEP, step}, strict=False)
     long = values.unpivot(index=LINE, variable_name="\0metric", value_name="\0value")
     long = long.rename({"\0metric": METRIC, "\0value": VALUE}).drop_nulls(VALUE)
     long = long.filter(~pl.col(VALUE).is_in(EMPTY)).sort(LINE, maintain_order=True)

@@ -154,6 +154,11 @@ def split(name: str) -> list[str]:
     return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
 
 
+def split_of(name: str) -> str | None:
+    """Return the split that a metric is measured on by its name; None: it does not say."""
+    return next((SPLIT_WORDS[word] for word in split(name) if word in SPLIT_WORDS), None)
+
+
 def measure(name: str) -> str | None:
     """Return what a metric measures by its name, such as accuracy; None: it does not say."""
     return next((_MEASURES[word] for word in reversed(split(name)) if word in _MEASURES), None)
@@ -177,7 +182,7 @@ def metrics(name: str, *, percent: bool) -> Iterator[tuple[str, str | None]]:
     Metrics that have values above 1 are taken for percents.
     """
     given = split(name)
-    part = next((SPLIT_WORDS[word] for word in given if word in SPLIT_WORDS), None)
+    part = split_of(name)
     measured = measure(name)
     if measured == "loss" and part in {None, "train"} and "epoch" not in given:
         yield "batch_cross_entropy_error", None

@@ -14,6 +14,8 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.logs.events import read_tensorboard
 from dbtool.sources.logs.log import named_settings
 from dbtool.sources.logs.source import detected, guess_logs
+from dbtool.sources.logs.stores import read_mlflow
+from dbtool.sources.logs.trainers import read_lightning
 from tests.support.own_runs import query
 
 # By step, the loss of the batch and, at an evaluation, the error on the validation split.
@@ -22,6 +24,7 @@ RUNS: Mapping[str, Values] = {
     "lr=0.1": [(1, 0.9, None), (2, 0.7, 0.3), (3, 0.6, None), (4, 0.5, 0.08)],
     "lr=0.2": [(1, 0.8, None), (2, float("nan"), 0.5)],
 }
+METRICS = ("train_loss", "val_acc", "test_acc")
 WORKLOAD = "digits/mlp/sgd"
 Write: TypeAlias = Callable[[Path, str, Values], None]
 
@@ -348,6 +351,57 @@ def test_a_test_after_training_has_the_number_of_all_updates(tmp_path: Path) -> 
     dbtool.ingest(tmp_path / "v", tmp_path / "db", workload=WORKLOAD, batch_size=32)
     rows = "SELECT step, val_classification_error, test_classification_error FROM measurements"
     assert query(tmp_path, rows) == [(100, 0.3, 0.4)]
+
+
+# As Lightning logs two epochs of 8 updates, each with a validation: the epoch, step and metric.
+FIT = [(0, 3, "train_loss"), (0, 7, "train_loss"), (0, 7, "val_acc")]
+FIT += [(1, 11, "train_loss"), (1, 15, "train_loss"), (1, 15, "val_acc")]
+SPARSE = [(0, 7, "val_acc"), (1, 15, "val_acc")]
+EACH = [(0, 0, "train_loss"), (0, 0, "val_acc"), (0, 1, "val_acc"), (0, 2, "val_acc")]
+HALVES = [(0, 1, "val_acc"), (0, 3, "val_acc"), (1, 5, "val_acc"), (1, 7, "val_acc")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "steps"),
+    [
+        (FIT, [8, 16]),
+        ([(0, 0, "val_acc"), *FIT], [0, 8, 16]),
+        ([*FIT, (2, 16, "val_acc")], [8, 16, 16]),
+        ([(0, 0, "val_acc"), *SPARSE, (2, 16, "val_acc"), (2, 16, "test_acc")], [0, 8, 16, 16]),
+        ([(0, 0, "val_acc"), *HALVES], [0, 2, 4, 6, 8]),
+        (EACH, [1, 2, 3]),
+        ([(epoch, epoch, "val_acc") for epoch in range(3)], [1, 2, 3]),
+    ],
+    ids=["fit", "before", "after", "sparse", "halves", "each update", "epochs of one update"],
+)
+def test_a_validation_outside_the_training_has_the_number_of_all_updates(
+    tmp_path: Path, rows: Sequence[tuple[int, int, str]], steps: list[int]
+) -> None:
+    (tmp_path / "hparams.yaml").write_text("{}\n")
+    lines = [
+        ",".join([str(epoch), str(step), *("0.5" if name == each else "" for each in METRICS)])
+        for epoch, step, name in rows
+    ]
+    path = tmp_path / "metrics.csv"
+    path.write_text("\n".join([f"epoch,step,{','.join(METRICS)}", *lines, ""]))
+    [run] = read_lightning(path)
+    assert [
+        int(s) for s, name in run.rows.select("step", "metric").rows() if name == METRICS[1]
+    ] == steps
+
+
+def test_lightning_through_mlflow_counts_batches(tmp_path: Path) -> None:
+    for number, (rows, plus) in enumerate(((FIT, 1), (SPARSE, 1), (FIT[:1] + FIT[2:3], 0))):
+        run = tmp_path / str(number)
+        (run / "metrics").mkdir(parents=True)
+        (run / "meta.yaml").write_text("run_id: a\n")
+        for epoch, step, name in rows:
+            for metric, value in ((name, 0.5), ("epoch", epoch)):
+                with (run / "metrics" / metric).open("a") as file:
+                    file.write(f"{step} {value} {step}\n")
+        [read] = read_mlflow(run / "meta.yaml")
+        expected = [str(step + plus) for _, step, name in rows if name == "val_acc"]
+        assert read.rows.filter(metric="val_acc")["step"].to_list() == expected
 
 
 def test_folders_of_tensorboard(tmp_path: Path) -> None:
