@@ -37,13 +37,15 @@ class LoggedRun(NamedTuple):
         rows: `LINE`, and as text the step, metric and value; in the order in which they were
             logged.
         settings: what the log states about the run, by name.
-        epochs: whether steps count epochs, from 0.
+        epochs: whether steps count epochs.
+        note: what is odd about the log; empty where nothing is.
     """
 
     name: Path | str
     rows: pl.DataFrame
     settings: Mapping[str, str] = {}
     epochs: bool = False
+    note: str = ""
 
 
 def long_rows(rows: Iterable[tuple[int, Any, str, Any]]) -> pl.DataFrame:
@@ -120,7 +122,7 @@ def content(path: Path) -> bytes:
         return file.read()
 
 
-def lines(path: Path) -> list[str]:
-    """Return the lines of a text log; bytes that are not Unicode are replaced."""
+def lines(path: Path, *, ends: bool = False) -> list[str]:
+    """Return the lines of a text log, maybe with their ends; wrong bytes are replaced."""
     text = content(path)
-    return text.decode(encoding_of(text), errors="replace").splitlines()
+    return text.decode(encoding_of(text), errors="replace").splitlines(keepends=ends)

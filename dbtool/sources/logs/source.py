@@ -78,8 +78,9 @@ def read_logs(
     notes = Notes()
     rows, layout = _read(paths, tool, written.get("files", {}), notes, on_progress)
     suggested = tomllib.loads(mapping_text(layout, _folder(paths[0])))
-    # A tool knows its runs: of a step that was taken again, the last is the run's.
-    suggested["files"]["repeated_steps"] = "last"
+    if tool != "text":
+        # A tool knows its runs: of a step that was taken again, the last is the run's.
+        suggested["files"]["repeated_steps"] = "last"
     if BATCH_LOSS in suggested["metrics"] and suggested["workload"]["metric"] == "?":
         # Only training was logged.
         suggested["workload"]["metric"] = BATCH_LOSS
@@ -146,6 +147,8 @@ def _read(
             if tool == "text" and all(run.rows.is_empty() for _, run in parts[path]):
                 notes.of_file(path, "no line has the form that files.line gives")
             for name, each in parts[path]:
+                if each.note:
+                    notes.of_file(path, each.note)
                 known = settings.setdefault(name, named_settings(name))
                 known.update(each.settings)
         on_progress(number, len(found))

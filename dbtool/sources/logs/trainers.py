@@ -40,9 +40,13 @@ _NOT_METRICS = {"step", "epoch", "learning_rate", "train_loss", "total_flos"}
 _HPARAMS = "hparams.yaml"
 _EPOCH = "epoch"
 _EPOCHS_ALONE = re.compile(rb"epoch[,;\t](?!.*\bstep\b)")
+_CUT = "the last line has no line break: a number at its end may be cut off, and is left out"
 _JSON_LOGGER = '{"tracker": "json_logger"'
 # Blanks that pad a number match once, as those of texts do, so that many take no longer.
-_NUMBER = r"\s*+([-+]?(?:\d+(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b)"
+_NUMBER = (
+    r"\s*+([-+]?\d\.#[A-Z]+\d*|[-+]?(?:\d+(?:,\d{3})*(?:\.\d*)?|\.\d+)"
+    r"(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)\b)"
+)
 
 
 def is_huggingface(path: Path) -> bool:
@@ -273,15 +277,28 @@ def line_pattern(form: str) -> tuple[re.Pattern[str], list[str]]:
     return re.compile(_NUMBER.join(escaped), re.IGNORECASE), names
 
 
+def _plain(text: str) -> str:
+    """Return a number without commas, and in the place of 1.#INF and 1.#IND inf and nan."""
+    if "#" not in text:
+        return text.replace(",", "")
+    return f"{'-' if text.startswith('-') else ''}{'inf' if 'INF' in text.upper() else 'nan'}"
+
+
 def read_text(path: Path, forms: Sequence[str]) -> Iterator[LoggedRun]:
-    """Yield the run of a text log, of the lines that have one of the forms."""
+    """Yield the run of a text log, of the lines that have one of the forms.
+
+    A number at the end of a last line without a line break may be cut off.
+    """
     patterns = [line_pattern(form) for form in forms]
-    rows = []
-    for number, line in enumerate(lines(path), start=1):
+    rows, note = [], ""
+    for number, line in enumerate(lines(path, ends=True), start=1):
         for pattern, names in patterns:
-            if match := pattern.search(line):
-                texts = (text.replace(",", "") for text in match.groups())
-                values = dict(zip(names, texts, strict=True))
-                step = values.pop(STEP)
-                rows += [(number, step, name, value) for name, value in values.items()]
-    yield LoggedRun(path.with_suffix(""), long_rows(rows))
+            if not (match := pattern.search(line)):
+                continue
+            if match.end(len(names)) == len(line):
+                note = _CUT
+                continue
+            values = dict(zip(names, map(_plain, match.groups()), strict=True))
+            step = values.pop(STEP)
+            rows += [(number, step, name, value) for name, value in values.items()]
+    yield LoggedRun(path.with_suffix(""), long_rows(rows), note=note)

@@ -388,10 +388,13 @@ class RunReader:
         first = values.unique(_KEYS, keep="first", maintain_order=True)
         others = values.join(first, on=_KEYS, suffix="_first", maintain_order="left")
         column_of = {metric.name: column for column, metric in self.mapping.metric_of.items()}
+        apart = "name every column that tells runs apart in files.run"
+        if self.mapping.files.line is not None:
+            apart = "give the forms in files.line more of the text that tells such lines apart"
         for row in others.filter(pl.col("value") != pl.col("value_first")).to_dicts():
             before = self._position(row[f"{FILE}_first"], row[f"{LINE}_first"])
             reason = f"step {row['step']:,} is there with another value at {before}; "
-            reason += "name every column that tells runs apart in files.run, or choose one with "
+            reason += f"{apart}, or choose one with "
             reason += 'files.repeated_steps = "first" or "last"'
             column = column_of.get(row["metric"], row["metric"])
             self.problems.add(self._position(row[FILE], row[LINE]).error(column, reason))
