@@ -11,7 +11,7 @@ import polars as pl
 
 from dbtool.core.resources import libraries_of
 from dbtool.sources.logs.log import METRIC, LoggedRun, content, long_rows
-from dbtool.sources.logs.trainers import has_hparams, hparams, in_updates
+from dbtool.sources.logs.trainers import has_hparams, hparams
 from dbtool.sources.tables.words import SPLIT_WORDS
 from dbtool.store.table_files import Position
 
@@ -54,7 +54,7 @@ def read_tensorboard(path: Path) -> Iterator[LoggedRun]:
     rows = long_rows(logged)
     name, prefix = _place(folder, set(rows[METRIC]))
     rows = rows.with_columns((prefix + pl.col(METRIC)).alias(METRIC))
-    yield LoggedRun(name, in_updates(rows) if is_lightning else rows, settings)
+    yield LoggedRun(name, rows, settings, batches=is_lightning)
 
 
 def _place(folder: Path, metrics: set[str]) -> tuple[Path, str]:

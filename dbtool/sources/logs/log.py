@@ -38,6 +38,7 @@ class LoggedRun(NamedTuple):
             logged.
         settings: what the log states about the run, by name.
         epochs: whether steps count epochs.
+        batches: whether steps are the numbers of batches, from 0, as in Lightning.
         note: what is odd about the log; empty where nothing is.
     """
 
@@ -45,6 +46,7 @@ class LoggedRun(NamedTuple):
     rows: pl.DataFrame
     settings: Mapping[str, str] = {}
     epochs: bool = False
+    batches: bool = False
     note: str = ""
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections import defaultdict
 from functools import partial
 from glob import has_magic
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -155,8 +157,8 @@ def _read(
     problems.refuse()
     step = _EPOCH if any(run.epochs for each in parts.values() for _, run in each) else STEP
     rows = {
-        path: [_with_settings(name, run.rows, settings[name], step) for name, run in each]
-        for path, each in parts.items()
+        path: [_with_settings(name, each, settings[name], step) for name, each in frames]
+        for path, frames in _steps_of(parts).items()
     }
     if tool == "trackio":
         rows = stores.counted(rows)
@@ -173,6 +175,25 @@ def _read(
         texts = [each[name] for each in settings.values() if each.get(name)]
         layout.run_texts[_column(name)] = texts
     return rows, layout
+
+
+def _steps_of(
+    parts: Mapping[Path, Sequence[tuple[str, LoggedRun]]],
+) -> dict[Path, list[tuple[str, pl.DataFrame]]]:
+    """Return the rows of runs, with batches as updates, for which all of a run's files count."""
+    of_run: dict[str, list[pl.DataFrame]] = defaultdict(list)
+    for name, run in chain.from_iterable(parts.values()):
+        of_run[name].append(run.rows)
+    return {
+        path: [
+            (
+                name,
+                trainers.in_updates(run.rows, pl.concat(of_run[name])) if run.batches else run.rows,
+            )
+            for name, run in each
+        ]
+        for path, each in parts.items()
+    }
 
 
 def _refuse_without_steps(rows: pl.DataFrame, step: str) -> None:

@@ -24,7 +24,7 @@ from dbtool.sources.logs.log import (
     parse,
     settings_of,
 )
-from dbtool.sources.logs.trainers import counts_batches, in_updates
+from dbtool.sources.logs.trainers import counts_batches
 from dbtool.sources.numbers import same
 from dbtool.sources.tables import words
 from dbtool.store.table_files import Position, RunsError
@@ -104,9 +104,7 @@ def _run(name: str, status: str, params: Mapping[str, str], points: Iterable[Poi
     in_time = enumerate(sorted(points), start=1)
     rows = ((number, step, metric, value) for number, (_, step, metric, value) in in_time)
     found = long_rows(rows)
-    return LoggedRun(
-        name, in_updates(found) if counts_batches(found) else found, {**params, **unfinished}
-    )
+    return LoggedRun(name, found, {**params, **unfinished}, batches=counts_batches(found))
 
 
 def _points(folder: Path) -> Iterator[Point]:

@@ -100,7 +100,7 @@ def is_lightning(path: Path) -> bool:
 
 def read_lightning(path: Path) -> Iterator[LoggedRun]:
     """Yield the run that PyTorch Lightning's `CSVLogger` wrote into a folder."""
-    yield LoggedRun(path.parent, in_updates(_csv_rows(path, STEP)), hparams(path.parent))
+    yield LoggedRun(path.parent, _csv_rows(path, STEP), hparams(path.parent), batches=True)
 
 
 def has_hparams(folder: Path) -> bool:
@@ -116,13 +116,13 @@ def hparams(folder: Path) -> Mapping[str, str]:
     return read_document(path) if there else {}
 
 
-def in_updates(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of Lightning with the updates before each value as their steps.
+def in_updates(rows: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of Lightning, of a run with those, with the updates before each as their steps.
 
     Rows of training and validation have the number of their batch, from 0, and are logged after its
     update. A test, or a validation before or after the training, has the number of all updates.
     """
-    batches = _batches(rows)
+    batches = _batches(run)
     batch, split = (
         pl.col(STEP).cast(pl.Int64, strict=False),
         pl.col(METRIC).replace_strict(

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TypeAlias
 
+import polars as pl
 import pytest
 
 import dbtool
@@ -15,7 +16,7 @@ from dbtool.sources.logs.events import read_tensorboard
 from dbtool.sources.logs.log import named_settings
 from dbtool.sources.logs.source import detected, guess_logs
 from dbtool.sources.logs.stores import read_mlflow
-from dbtool.sources.logs.trainers import read_lightning, read_text
+from dbtool.sources.logs.trainers import in_updates, read_lightning, read_text
 from tests.support.own_runs import query
 
 # By step, the loss of the batch and, at an evaluation, the error on the validation split.
@@ -385,13 +386,19 @@ def test_a_validation_outside_the_training_has_the_number_of_all_updates(
     path = tmp_path / "metrics.csv"
     path.write_text("\n".join([f"epoch,step,{','.join(METRICS)}", *lines, ""]))
     [run] = read_lightning(path)
-    assert [
-        int(s) for s, name in run.rows.select("step", "metric").rows() if name == METRICS[1]
-    ] == steps
+    # As TensorBoard's, a run may be in several files.
+    parts = [in_updates(part, run.rows) for part in run.rows.iter_slices(2)]
+    assert [int(s) for s in pl.concat(parts).filter(metric="val_acc")["step"]] == steps
 
 
 def test_lightning_through_mlflow_counts_batches(tmp_path: Path) -> None:
-    for number, (rows, plus) in enumerate(((FIT, 1), (SPARSE, 1), (FIT[:1] + FIT[2:3], 0))):
+    logged = (
+        (FIT, True),
+        (SPARSE, True),
+        (EACH, True),
+        ([(0, 10, "val_acc"), (1, 20, "val_acc")], False),
+    )
+    for number, (rows, is_lightning) in enumerate(logged):
         run = tmp_path / str(number)
         (run / "metrics").mkdir(parents=True)
         (run / "meta.yaml").write_text("run_id: a\n")
@@ -400,8 +407,7 @@ def test_lightning_through_mlflow_counts_batches(tmp_path: Path) -> None:
                 with (run / "metrics" / metric).open("a") as file:
                     file.write(f"{step} {value} {step}\n")
         [read] = read_mlflow(run / "meta.yaml")
-        expected = [str(step + plus) for _, step, name in rows if name == "val_acc"]
-        assert read.rows.filter(metric="val_acc")["step"].to_list() == expected
+        assert read.batches == is_lightning
 
 
 def test_folders_of_tensorboard(tmp_path: Path) -> None:
