@@ -1,0 +1,174 @@
+"""The steps of logs are updates, however their tools count."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import dbtool
+from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.sources.logs.source import guess_logs
+from dbtool.sources.logs.stores import read_mlflow
+from dbtool.sources.logs.trainers import in_updates, read_lightning
+from tests.support.logs import (
+    RUNS,
+    WORKLOAD,
+    Write,
+    write_huggingface,
+    write_lightning,
+    write_trackio,
+    write_trackio_database,
+)
+from tests.support.own_runs import query
+
+METRICS = ("train_loss", "val_acc", "test_acc")
+
+
+@pytest.mark.parametrize(("own", "steps"), [(2, 4), (4, 5), (6, 6)])
+def test_the_state_of_the_largest_step_counts(tmp_path: Path, own: int, steps: int) -> None:
+    write_huggingface(tmp_path, "a", RUNS["lr=0.1"])
+    state = {"global_step": own, "log_history": [{"step": max(own, 5), "loss": 0.5}]}
+    (tmp_path / "a" / "trainer_state.json").write_text(json.dumps(state))
+    dbtool.ingest(tmp_path / "a", tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    assert query(tmp_path, "SELECT steps FROM trials") == [(steps,)]
+
+
+@pytest.mark.parametrize(("first", "plus"), [(0, 1), (1, 0)])
+def test_epochs_count_from_the_first(tmp_path: Path, first: int, plus: int) -> None:
+    rows = "".join(f"{first + epoch},0.9,0.{5 + epoch}\n" for epoch in range(3))
+    (tmp_path / "run.csv").write_text(f"epoch,loss,val_accuracy\n{rows}")
+    added = ", plus = 1" if plus else ""
+    assert (
+        f'step = {{ column = "epoch", times = "?"{added} }}' in guess_logs([tmp_path], "keras")[0]
+    )
+    with pytest.raises(UsageError) as error:
+        dbtool.ingest(tmp_path, tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    advice = f'{{ column = "epoch", times = N{added} }}'
+    assert f"[files] step = {advice} in a mapping" in str(error.value)
+    (tmp_path / "m.toml").write_text(f"[files]\nstep = {advice.replace('N', '10')}\n")
+    dbtool.ingest(
+        tmp_path / "run.csv",
+        tmp_path / "db",
+        source="keras",
+        mapping=tmp_path / "m.toml",
+        workload=WORKLOAD,
+        batch_size=8,
+    )
+    assert query(tmp_path, "SELECT steps FROM trials") == [(30,)]
+
+
+@pytest.mark.parametrize("write", [write_trackio, write_trackio_database])
+def test_trackio_has_the_updates_that_were_logged(tmp_path: Path, write: Write) -> None:
+    write(tmp_path, "lr=0.1", RUNS["lr=0.1"])
+    for path in tmp_path.rglob("*.jsonl"):
+        record = json.loads(path.read_text())
+        record["metrics"]["train/global_step"] = 100 * record["step"]
+        path.write_text(json.dumps(record, separators=(",", ":")) + "\n")
+    if write is write_trackio_database:
+        with closing(sqlite3.connect(tmp_path / "p.db")) as database, database:
+            added = "json_set(metrics, '$.train/global_step', 100 * step)"
+            database.execute(f"UPDATE metrics SET metrics = {added}")
+    dbtool.ingest(tmp_path, tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    rows = "SELECT step, val_classification_error, other_metrics FROM measurements ORDER BY step"
+    assert query(tmp_path, rows) == [(100 * s, error, None) for s, _, error in RUNS["lr=0.1"]]
+
+
+def test_a_call_of_trackio_without_its_updates_is_refused(tmp_path: Path) -> None:
+    write_trackio(tmp_path, "lr=1", [(1, 0.9, None), (2, 0.8, None)])
+    path = tmp_path / "inbox" / "lr=1" / "00000000.jsonl"
+    path.write_text(path.read_text().replace('"train/loss"', '"global_step":50,"train/loss"'))
+    with pytest.raises(DbtoolError, match=r"1\.jsonl line 1: it has no global_step, which counts"):
+        dbtool.ingest(tmp_path, tmp_path / "db", workload=WORKLOAD, batch_size=8)
+
+
+def test_a_test_after_training_has_the_number_of_all_updates(tmp_path: Path) -> None:
+    # As Lightning's CSVLogger numbers them: training and validation from 0, a test from 1.
+    write_lightning(tmp_path, "v", [(50, 0.9, None), (100, 0.7, 0.3)])
+    path = tmp_path / "v" / "metrics.csv"
+    path.write_text(
+        "epoch,step,train_loss,val_acc,test_acc\n" + "0,99,0.5,,\n0,99,,0.7,\n1,100,,,0.6"
+    )
+    dbtool.ingest(tmp_path / "v", tmp_path / "db", workload=WORKLOAD, batch_size=32)
+    rows = "SELECT step, val_classification_error, test_classification_error FROM measurements"
+    assert query(tmp_path, rows) == [(100, 0.3, 0.4)]
+
+
+# As Lightning logs two epochs of 8 updates, each with a validation: the epoch, step and metric.
+FIT = [(0, 3, "train_loss"), (0, 7, "train_loss"), (0, 7, "val_acc")]
+FIT += [(1, 11, "train_loss"), (1, 15, "train_loss"), (1, 15, "val_acc")]
+SPARSE = [(0, 7, "val_acc"), (1, 15, "val_acc")]
+EACH = [(0, 0, "train_loss"), (0, 0, "val_acc"), (0, 1, "val_acc"), (0, 2, "val_acc")]
+HALVES = [(0, 1, "val_acc"), (0, 3, "val_acc"), (1, 5, "val_acc"), (1, 7, "val_acc")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "steps"),
+    [
+        (FIT, [8, 16]),
+        ([(0, 0, "val_acc"), *FIT], [0, 8, 16]),
+        ([*FIT, (2, 16, "val_acc")], [8, 16, 16]),
+        ([(0, 0, "val_acc"), *SPARSE, (2, 16, "val_acc"), (2, 16, "test_acc")], [0, 8, 16, 16]),
+        ([(0, 0, "val_acc"), *HALVES], [0, 2, 4, 6, 8]),
+        (EACH, [1, 2, 3]),
+        ([(epoch, epoch, "val_acc") for epoch in range(3)], [1, 2, 3]),
+    ],
+    ids=["fit", "before", "after", "sparse", "halves", "each update", "epochs of one update"],
+)
+def test_a_validation_outside_the_training_has_the_number_of_all_updates(
+    tmp_path: Path, rows: Sequence[tuple[int, int, str]], steps: list[int]
+) -> None:
+    (tmp_path / "hparams.yaml").write_text("{}\n")
+    lines = [
+        ",".join([str(epoch), str(step), *("0.5" if name == each else "" for each in METRICS)])
+        for epoch, step, name in rows
+    ]
+    path = tmp_path / "metrics.csv"
+    path.write_text("\n".join([f"epoch,step,{','.join(METRICS)}", *lines, ""]))
+    [run] = read_lightning(path)
+    # As TensorBoard's, a run may be in several files.
+    parts = [in_updates(part, run.rows) for part in run.rows.iter_slices(2)]
+    assert [int(s) for s in pl.concat(parts).filter(metric="val_acc")["step"]] == steps
+
+
+def test_lightning_through_mlflow_counts_batches(tmp_path: Path) -> None:
+    logged = (
+        (FIT, True),
+        (SPARSE, True),
+        (EACH, True),
+        ([(0, 10, "val_acc"), (1, 20, "val_acc")], False),
+    )
+    for number, (rows, is_lightning) in enumerate(logged):
+        run = tmp_path / str(number)
+        (run / "metrics").mkdir(parents=True)
+        (run / "meta.yaml").write_text("run_id: a\n")
+        for epoch, step, name in rows:
+            for metric, value in ((name, 0.5), ("epoch", epoch)):
+                with (run / "metrics" / metric).open("a") as file:
+                    file.write(f"{step} {value} {step}\n")
+        [read] = read_mlflow(run / "meta.yaml")
+        assert read.batches == is_lightning
+
+
+def test_a_run_that_went_on_from_a_checkpoint_has_one_branch(tmp_path: Path) -> None:
+    from tensorboardX import SummaryWriter
+
+    for number, steps in enumerate((range(1, 21), range(11, 16))):
+        with SummaryWriter(str(tmp_path / "a"), filename_suffix=f".{number}") as writer:
+            for step in steps:
+                writer.add_scalar("loss", number, step)
+    # Both files may have the time of the same second in their names.
+    told: list[str] = []
+    dbtool.ingest(
+        tmp_path / "a",
+        tmp_path / "db",
+        workload=WORKLOAD,
+        batch_size=8,
+        on_message=told.append,
+    )
+    rows = "SELECT batch_cross_entropy_error, count(*) FROM measurements GROUP BY 1 ORDER BY 1"
+    assert query(tmp_path, rows) == [(0, 10), (1, 5)]
+    assert any("went on from an older checkpoint" in sentence for sentence in told)
