@@ -18,18 +18,23 @@ CALLS = "_step"
 RUNS = ("run", "run_id", "run_name", "dir_name", "experiment", "trial", "trial_id", "id", "name")
 METRICS = ("metric", "metric_name", "tag", "variable", "key")
 VALUES = ("value", "metric_value")
-_CLOCKS = "time|timestamp|datetime|date|runtime|wall|duration|elapsed|unnamed"
+_CLOCKS = "time|timestamp|datetime|date|runtime|wall|walltime|wallclock|duration|elapsed|unnamed"
 TIMES = re.compile(rf"(^|[^a-z])({_CLOCKS}|epoch)([^a-z]|$)")
 # What tells who, where and when, and not what a run was.
 _NO_SETTING = re.compile(
-    r"(^|[^a-z])(user(?!_attr)|username|author|owner|entity|email|host|hostname|machine|path|dir"
-    r"|directory|folder|file|filename|command|cmd|url|uri|uuid|git|commit|sha|created|updated|started"
+    r"(^|[^a-z])(user(?!_attr)|username|author|owner|entity|email|host|hostname|machine|path|(log|out|output|save|run|work|data|cache|base|root|tmp)_?dir|dir"
+    r"|addr|address|port|pid|[a-z_]*job_id|(run|exp|experiment|trial|wandb|sweep|session)_(name|id)"
+    r"|directory|folder|file|filename|command|cmd|url|uri|uuid|git|commit|sha|created|updated|started|ended"
     rf"|{_CLOCKS})([^a-z]|$)|(^|[._/])summary[._/]"
 )
 _RESULTS = {"score", "metric", "result", "reward", "bleu", "f1", "auc", "wer", "map"}
 _PATH = re.compile(r"[/~.].*/|[A-Za-z]:\\|.*/.*/|.*\.(pt|pth|ckpt|json|yaml|yml|csv|log|txt|py)\Z")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d([T _].*)?|\d{2}:\d{2}(:.*)?|1[4-9]\d{8}(\.\d+)?|1[4-9]\d{11}")
-_BEST = re.compile(r"(^|[^a-z])(best|final|min|max)[^a-z].*(loss|acc|err|accuracy|error)")
+_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d([T _].*)?|\d{2}:\d{2}(:.*)?|20\d{6}[_-]\d{6}|1[4-9]\d{8}(\.\d+)?"
+    r"|1[4-9]\d{11}"
+)
+_BEST = {"best", "final", "last", "min", "max"}
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MOST_LETTERS = 100
 STATUS_WORDS = {
     **dict.fromkeys(("finished", "completed", "complete", "done", "success"), "COMPLETE"),
@@ -93,13 +98,15 @@ GOALS = [
 
 def is_setting(name: str, texts: Sequence[str]) -> bool:
     """Return whether a column may be a metaparameter: no name of a person, path, time or result."""
-    given, lower = split(name), name.lower()
+    lower = _HUMP.sub("_", name).lower()
+    given = split(lower)
     is_result = given[-1:] and (given[-1] in _RESULTS or given[-1] in _MEASURES)
     if bare(name) in ROLES["trial", "seed"]:
         return True
     if _NO_SETTING.search(lower):
         return False
-    if (is_result or _BEST.search(lower)) and all(number(text) is not None for text in texts):
+    is_best = _BEST.intersection(given) and any(word in _MEASURES for word in given)
+    if (is_result or is_best) and all(number(text) is not None for text in texts):
         return False
     return not any(
         len(text) > _MOST_LETTERS

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.tables.guess import guess
 from dbtool.sources.tables.source import read_own_runs
+from dbtool.sources.tables.words import is_setting
 from tests.support.own_runs import read, values, write
 
 # Small folders of runs in the layouts of other tools; every number follows from a rule of ours.
@@ -427,3 +428,14 @@ def test_any_table_gives_toml_or_a_sentence(
     text = text.replace('metric = "?"', 'metric = "test_classification_error"')
     with contextlib.suppress(DbtoolError):
         _read(tmp_path, text.replace('"?"', '"x"'), found.kind, str(files))
+
+
+def test_names_and_values_that_are_no_settings() -> None:
+    others = {
+        **dict.fromkeys(("logdir", "outputDir", "run_name", "slurm_job_id", "wandb_id"), "a"),
+        **dict.fromkeys(("pid", "master_addr", "walltime", "lastEpochLoss", "val_loss_final"), "1"),
+        "begun": "20240101_120000",
+    }
+    assert [name for name, text in others.items() if is_setting(name, [text])] == []
+    settings = {"max_lr": "1", "weightDecay": "0.1", "last_layer": "x", "bidir": "true"}
+    assert [name for name, text in settings.items() if is_setting(name, [text])] == [*settings]
