@@ -79,6 +79,10 @@ class Run:
 
     def keep(self, column: str, cell: Cell) -> None:
         """Keep a column's value for the run; it must have only one."""
+        if "\0" in cell.text:
+            raise cell.position.error(
+                column, f"{shown(cell.text)} has a NUL, which no text may have"
+            )
         known = self.cells.setdefault(column, cell)
         if same(known.text) != same(cell.text):
             raise cell.position.error(
@@ -204,6 +208,8 @@ class RunReader:
         runs: dict[str, Run] = {}
         for number, each in enumerate(named.select(FILE, LINE, *keys).iter_rows()):
             run = Run(each[2:], number, self._position(*each[:2]))
+            if "\0" in run.name:
+                raise run.first.error(None, f"the run's name {shown(run.name)} has a NUL")
             known = runs.setdefault(run.name, run)
             if known is not run:
                 reason = f"{' and '.join(map(shown, run.keys))} would be one run with "
