@@ -31,7 +31,7 @@ FUZZ = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 # Blanks around names are trimmed in CSV, and 1.0 is 1.
-CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters=" \t.")
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters=" \t.\0")
 NAMES = st.text(CHARACTERS, min_size=1, max_size=8)
 NAMES_OF_METRICS = ["error", "loss", "norm", "train/grad ü"]
 METRICS = st.sampled_from(NAMES_OF_METRICS)

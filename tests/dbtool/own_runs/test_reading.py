@@ -224,3 +224,18 @@ def test_runs_of_one_workload_that_differ(tmp_path: Path) -> None:
         "1.csv line 3: run 'b' differs from 'a' of the same workload digits/mlp/sgd in "
         "goal (0.2, there 0.1)"
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("a\0b,1,0.5,x", "log.csv line 2: the run's name 'a\\x00b' has a NUL"),
+        ("a,1,0.5,x\0", "log.csv line 2, column 'lr': 'x\\x00' has a NUL, which no text may have"),
+    ],
+)
+def test_a_nul_in_a_name_or_a_setting_is_refused_by_line(
+    tmp_path: Path, row: str, reason: str
+) -> None:
+    given = {"metaparameters": {"schedule": '{ column = "lr" }'}, "files": {"run": '"run"'}}
+    contents = {"log.csv": f"run,step,error,lr\n{row}\n"}
+    assert reason in refused(tmp_path, contents, **given)
