@@ -41,6 +41,17 @@ def test_tables_become_what_their_commands_print_and_the_rest_stays(
     assert document.read_text() == written
 
 
+def test_a_table_may_join_what_a_command_above_it_writes(database: Path, tmp_path: Path) -> None:
+    document = tmp_path / "document.md"
+    block = (
+        "```\ndbtool scaling '*' --goal 0.5 --rows steps --format csv > steps.csv\n"
+        'dbtool sql --with found=steps.csv "SELECT batch_size, trials FROM found"\n```\n\n'
+    )
+    document.write_text(block)
+    assert run_script("tables.py", document, "--db", database) == (0, "")
+    assert document.read_text() == f"{block}{TABLE}\n"
+
+
 @pytest.mark.slow
 def test_a_picture_is_what_the_command_above_it_draws(database: Path, tmp_path: Path) -> None:
     document = tmp_path / "document.md"

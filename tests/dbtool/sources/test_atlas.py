@@ -7,6 +7,9 @@ there at all.
 import json
 import math
 import re
+import shutil
+import subprocess
+import sys
 import tarfile
 from collections import defaultdict
 from collections.abc import Callable
@@ -24,6 +27,15 @@ pytestmark = [
     pytest.mark.skipif(not ATLAS.is_dir(), reason="the public logs are not beside the checkout"),
 ]
 
+# Of each source what lies in the folder.
+SOURCES = {
+    "mlperf": "mlperf_logs.tar.xz",
+    "mlperf-reference": "mlperf_rcp",
+    "opda": "opda",
+    "modded-nanogpt": "modded_nanogpt",
+    "w2v2-batch-size": "w2v2",
+}
+DOCS = Path(__file__).parents[3] / "docs"
 Lines = dict[str, list[tuple[Any, dict[str, Any], float]]]
 
 
@@ -116,3 +128,12 @@ def test_medians_are_what_the_lines_of_the_logs_say(tmp_path: Path) -> None:
         for workload, medians in expected.items():
             found = database.steps(workload).select("batch_size", "steps").rows()
             assert dict(found) == medians, workload
+
+
+def test_the_page_has_what_its_commands_print(tmp_path: Path) -> None:
+    for name, path in SOURCES.items():
+        dbtool.import_source(name, ATLAS / path, into=tmp_path / "db")
+    page = Path(shutil.copy(DOCS / "atlas.md", tmp_path))
+    words = [sys.executable, str(DOCS / "tables.py"), str(page), "--db", str(tmp_path / "db")]
+    subprocess.run(words, check=True)
+    assert page.read_text() == (DOCS / "atlas.md").read_text()
