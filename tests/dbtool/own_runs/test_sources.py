@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
 from dbtool.sources.tables.source import RunSource
@@ -194,3 +195,12 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     ]
     # The notes of five more rows, and one more error.
     assert [each[: len(start)] for each, start in zip(sentences, starts, strict=True)] == starts
+
+
+def test_a_folder_of_no_tool_s_logs_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(UsageError, match="describes logs, and none of a tool was recognised"):
+        dbtool.ingest(tmp_path / "runs", tmp_path / "db", workload="a/b/c")
+    (tmp_path / "runs" / "run-1.wandb").write_bytes(b"x")
+    with pytest.raises(UsageError, match=r"Weights & Biases in a form of its own: sync them"):
+        dbtool.ingest(tmp_path / "runs", tmp_path / "db", workload="a/b/c")

@@ -210,6 +210,25 @@ def test_hostile_files_end_in_a_sentence(
     assert {path.name for path in tmp_path.iterdir()} <= {"pulled"}
 
 
+def test_a_release_that_cannot_be_opened_is_not_pulled(
+    server: ReleaseServer, folder: Path, tmp_path: Path
+) -> None:
+    manifest = read_manifest(folder)
+    studies, trials = (manifest.file(f"{name}.parquet") for name in ("studies", "trials"))
+    assert studies is not None
+    assert trials is not None
+    wrong = msgspec.structs.replace(studies, path=trials.path)
+    files = tuple(wrong if each == trials else each for each in manifest.files)
+    signed = msgspec.structs.replace(manifest, files=files)
+    server.faults.contents[MANIFEST] = encode_manifest(signed)
+    server.faults.contents[trials.path] = (folder / studies.path).read_bytes()
+    with pytest.raises(
+        DbtoolError, match=r"is not sound: trials\.parquet.*; tell whoever hosts it"
+    ):
+        pulled(server, tmp_path / "pulled")
+    assert not (tmp_path / "pulled" / MANIFEST).exists()
+
+
 def test_what_never_ends_is_no_manifest(
     server: ReleaseServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
