@@ -333,12 +333,14 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
                 "gradient_noise_scale",
                 "gradient_lipschitz_constant",
                 "largest_hessian_eigenvalue",
+                "seconds",
             ],
             ...,
         ],
         Option(
             "Also measure gradient_noise_scale, gradient_lipschitz_constant or "
-            "largest_hessian_eigenvalue. May be given more than once.",
+            "largest_hessian_eigenvalue, or at each evaluation the seconds since training began, "
+            "in which all trials of a block train together. May be given more than once.",
             "NAME",
         ),
     ] = ()

@@ -88,7 +88,7 @@ COMMENT ON COLUMN measurements.val_average_precision IS 'Average precision on th
 COMMENT ON COLUMN measurements.test_average_precision IS 'Average precision on the test split; higher is better. Unit: share from 0 to 1. NULL between evaluations, and where it was not measured.';
 COMMENT ON COLUMN measurements.batch_cross_entropy_error IS 'Mean loss on the step''s own batch, before its update. Unit: nats an example. NULL at step 0, and where it was not recorded, as in archives.';
 COMMENT ON COLUMN measurements.other_metrics IS 'Metrics without a column of their own, by name. Unit: that of each metric. NULL where a step has none.';
-COMMENT ON COLUMN measurements.seconds IS 'Time since training began, as the source tells it. Unit: seconds. NULL where it does not, as in archives and of producers.';
+COMMENT ON COLUMN measurements.seconds IS 'Time since training began, as the source tells it. Unit: seconds. NULL where it does not, as in archives, and of producers without --measure seconds.';
 
 COMMENT ON VIEW evaluations IS 'The metrics of the measurements in long form, for queries that take the metric as a value. A row a value.';
 COMMENT ON COLUMN evaluations.release IS 'The release that it belongs to.';

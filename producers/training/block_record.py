@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dbtool.core.contract import BATCH_LOSS
 from dbtool.core.rows import with_other_metrics
+from producers.training.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -299,9 +300,11 @@ class Progress:
         slots: which trial each of them holds.
         record: the measurements so far.
         step: updates made.
+        clock: how long they took.
     """
 
     states: TrialState
     slots: Slots
     record: BlockRecord
     step: int = 0
+    clock: Clock = field(default_factory=Clock)

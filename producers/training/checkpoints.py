@@ -27,6 +27,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.files import sha256_of, write_whole
 from dbtool.core.walk import entries, files_matching, walk
 from producers.training.block_record import BlockRecord, Progress, Slots
+from producers.training.clock import Clock
 from producers.training.mesh import from_first, is_first
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Checkpoints:
                 step, args=_Items(states=ocp.args.StandardRestore(_numbered(leaves)))
             ).states
         states = jax.tree.unflatten(form, [saved[name] for name in _numbered(leaves)])
-        return Progress(states, slots, record, step)
+        return Progress(states, slots, record, step, Clock(*host.get("seconds", ())))
 
     def save_when_due(self, progress: Progress) -> None:
         """Save if the last checkpoint is long enough ago; the first process decides for all.
@@ -123,6 +124,7 @@ class Checkpoints:
             "record": progress.record.arrays(),
             "trial": progress.slots.trial.astype(np.int64),
             "alive": progress.slots.alive.astype(np.uint8),
+            "seconds": np.array([progress.clock.seconds]),
         }
         from_first(self._remove_incomplete)
         with self._manager() as manager:

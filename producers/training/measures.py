@@ -265,6 +265,8 @@ class Measure:
         return inputs, targets
 
 
+# Not taken of a trial's state: the block's clock tells it.
+SECONDS = "seconds"
 MEASURES: Mapping[str, Measure] = {
     "gradient_noise_scale": Measure(
         _gradient_noise_scale, EvaluationRule(64, examples_between=3_000), drawn=1_000

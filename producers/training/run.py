@@ -12,7 +12,7 @@ import numpy as np
 from producers.training.batches import IndexDraw
 from producers.training.block import SplitArrays
 from producers.training.block_record import BlockRecord, Progress, Slots
-from producers.training.measures import MEASURES
+from producers.training.measures import MEASURES, SECONDS
 from producers.training.mesh import on_host
 from producers.training.stream import StreamedDraw, streamed_slices
 
@@ -115,7 +115,8 @@ def train_block(
         sparsity: share of the weights that are pruned before the first step.
         prune_biases: whether biases are among them.
         augmentation: whether images that are read when needed are cropped and flipped at random.
-        measures: names of what is measured besides, in `MEASURES`.
+        measures: names of what is measured besides, in `MEASURES`, and `seconds` for the time that
+            has passed at the end of each evaluation.
         rule: tells whom to evaluate when, and when to stop; None to train all to the end.
         checkpoints: where to go on from, and to save to now and then.
         on_steps: called with the number of trial-steps as they are done.
@@ -128,11 +129,11 @@ def train_block(
     count = len(trials.trial_ids)
     restored = checkpoints.restored(program, count, pruned=sparsity > 0) if checkpoints else None
     progress = restored or _begun(program, splits, trials, sparsity, prune_biases)
-    run = _Run(program, splits, trials, progress)
+    run = _Run(program, splits, trials, progress, timed=SECONDS in measures)
     slots = progress.slots
     measured = {
         measure: frozenset(measure.steps(evaluations, batch_size))
-        for measure in (MEASURES[name] for name in measures)
+        for measure in (MEASURES[name] for name in measures if name != SECONDS)
     }
     stops = sorted({*evaluations, *itertools.chain.from_iterable(measured.values())})
     draw: IndexDraw | StreamedDraw
@@ -196,6 +197,7 @@ class _Run:
     splits: Splits
     trials: BlockTrials
     progress: Progress
+    timed: bool
 
     def repeat(self, rule: FirstToGoal) -> None:
         """Replay to a rule the measurements of a block that resumes from a checkpoint."""
@@ -226,6 +228,7 @@ class _Run:
             due = slots.alive & rule.due(step)[slots.trial]
         if not due.any():
             return
+        asked = due
         for split, examples in splits.items():
             metrics = evaluated(self.program, self.progress.states, due, examples)
             columns = {f"{split}_{name}": values for name, values in metrics.items()}
@@ -235,6 +238,9 @@ class _Run:
                 record.drop(dropped)
                 slots.stop(dropped)
             due = due & slots.alive
+        if self.timed:
+            seconds = np.full(len(asked), self.progress.clock.seconds)
+            record.add_evaluation(slots.trial, asked, step, {SECONDS: seconds})
 
     def measure(self, measured: Mapping[Measure, frozenset[int]]) -> None:
         """Take the measurements due at this step; `measured` holds the steps of each."""

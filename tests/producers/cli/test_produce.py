@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import dbtool
 from dbtool.core.manifest import is_release, read_manifest
 from producers.workloads.registry import WORKLOADS
 from tests.dbtool.cli.conftest import Call
@@ -96,6 +97,17 @@ def test_shards_are_told_and_a_second_run_trains_nothing(
     # A dry run reads what is there as well.
     for more in ((), ("--dry-run",)):
         assert str(manifest) in one_sentence(produce(*words, *more), 1)
+
+
+def test_time_to_a_goal_is_told_of_a_sweep_that_measured_seconds(
+    made_up_mnist: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    produce(*SMALL, "--measure", "seconds", *in_place_of_mnist(made_up_mnist), "--out", out)
+    with dbtool.open(out) as db:
+        (row,) = db.steps(TRAINED, goal=1.0, by="seconds").to_dicts()
+        ((first,),) = db.sql("SELECT min(seconds) FROM measurements")
+    assert row["seconds"] == first > 0
 
 
 @pytest.mark.slow

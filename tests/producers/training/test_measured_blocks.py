@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from dbtool.core.contract import OTHER_METRICS
 from producers.training.checkpoints import Checkpoints
+from producers.training.clock import Clock
 from producers.training.stopping import FirstToGoal, Goal
 from tests.support.blocks import (
     TRIALS,
@@ -88,3 +92,28 @@ def test_a_killed_block_goes_on_with_the_measurement_that_was_due(
     again = trained(NOISE, checkpoints=Checkpoints(tmp_path, "made up", 1e9))
     assert_same(without_measures(again), without_measures(noise))
     assert again[OTHER_METRICS].tolist() == noise[OTHER_METRICS].tolist()
+
+
+def test_seconds_pass_in_training_alone_and_go_on_after_a_kill(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(InterruptedError):
+        trained("seconds", checkpoints=StoppingCheckpoints(tmp_path, "made up", 300))
+    until_kill = time.monotonic() - began
+    time.sleep(1)  # nothing trains meanwhile
+    went_on = time.monotonic()
+    again = trained("seconds", checkpoints=Checkpoints(tmp_path, "made up", 1e9))
+    trained_for = until_kill + time.monotonic() - went_on
+    assert_same(without_measures(again), without_measures(trained()))
+    seconds = {step: found["seconds"] for step, found in measured(again, 0).items()}
+    assert list(seconds) == list(EVALUATIONS)
+    assert 0 < seconds[0] < seconds[100] < seconds[300] < seconds[400] < trained_for
+    # Trials of a block train together; one that diverges has no evaluation after that.
+    assert measured(again, 1) == {step: {"seconds": at} for step, at in seconds.items()}
+    assert list(measured(again, *DIVERGING)) == [0]
+
+
+def test_seconds_are_without_what_is_compiled() -> None:
+    began = time.monotonic()
+    time_of_clock = Clock()
+    jax.jit(lambda x: [jnp.linalg.svd(x + n)[1] for n in range(40)])(jnp.ones((9, 9)))
+    assert time_of_clock.seconds < 0.5 * (time.monotonic() - began)
