@@ -104,12 +104,13 @@ def pull(
                 downloader.download(remote_file(url, file), came, of_all, otherwise=TELL_HOST)
                 done += file.bytes
             index = {
-                file.path: (_came(folder, file) if file in missing else folder / file.path)
+                file.path: (
+                    _came(folder, file) if file in missing else folder / file.path
+                ).read_bytes()
                 for file in manifest.files
                 if file.path in TABLES
             }
-            contents = {name: path.read_bytes() for name, path in index.items()}
-            parse_index(contents, manifest, without_secrets(url))
+            parse_index(index, manifest, without_secrets(url))
             _replace(folder, manifest, text, missing)
     return Pulled(folder, manifest, len(missing), total)
 

@@ -25,7 +25,6 @@ from dbtool.report.tables import (
 )
 from dbtool.report.words import PARAGRAPHS, in_short, law_sentence, sentences
 from dbtool.store.columns import TABLE_FILE, positive, text_table
-from dbtool.store.questions import index_question
 
 if TYPE_CHECKING:
     import os
@@ -48,14 +47,12 @@ class Trials:
         crossings: their rows of `Database.crossings`.
         moments: their moments of the gradient, from `moments_of_trials`.
         workloads: the rows of `Database.workloads`.
-        caveats: what to know of a workload, by release and name.
     """
 
     db: Releases
     crossings: pl.DataFrame
     moments: pl.DataFrame
     workloads: pl.DataFrame
-    caveats: Mapping[tuple[str, str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -191,7 +188,10 @@ class ScalingReport:
                 own = noise.filter(
                     release=answer.release, workload=answer.workload, goal=answer.goal
                 )
-                caveats = self.trials.caveats.get((str(answer.release), str(answer.workload)), [])
+                of_workload = self.trials.workloads.filter(
+                    release=answer.release, workload=answer.workload
+                )
+                caveats = [printable(text) for text in of_workload["caveats"].explode() if text]
             found = sentences(answer.scaling, self.settings, own, self._other(answer))
             yield answer, heading, [*found, *caveats]
 
@@ -273,11 +273,7 @@ def scaling_of_trials(
             f"ratios are to one workload, and these are {len(names)}: {', '.join(names)}"
         )
     own = crossings.filter(pl.col("workload").is_in(workloads))
-    caveats = {
-        (release, workload): [printable(text) for text in texts if text]
-        for release, workload, texts in db.result(index_question("caveats")).rows()
-    }
-    trials = Trials(db, own, moments_of_trials(db, own), db.workloads(), caveats)
+    trials = Trials(db, own, moments_of_trials(db, own), db.workloads())
     chosen = [each for each in answers if each.workload in workloads]
     return ScalingReport(chosen, settings, trials, others, law)
 

@@ -25,11 +25,11 @@ Numbers: TypeAlias = "int | Iterable[int] | None"
 FIRST_TRIALS = 100
 """Number of each study's trials that the paper counts."""
 _ALL = ("*",)
-_PASSAGES = {
-    "trial_steps": ("trial_steps", "sustained_steps"),
-    "trial_crossings": ("trial_crossings", "sustained_trial_crossings"),
+_SUSTAINED = {
+    "trial_steps": "sustained_steps",
+    "trial_crossings": "sustained_trial_crossings",
+    "trial_seconds": "sustained_seconds",
 }
-_IN_SECONDS = {"trial_steps": ("trial_seconds", "sustained_seconds")}
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ def passage_query(text: str, evaluation_count: int, *, seconds: bool = False) ->
         >>> passage_query("FROM trial_steps('asked')", 1, seconds=True)
         "FROM trial_seconds('asked')"
     """
-    for macro, (first, sustained) in (_IN_SECONDS if seconds else _PASSAGES).items():
-        call = f"{first}('asked')"
-        if evaluation_count > 1:
-            call = f"{sustained}('asked', {evaluation_count})"
-        text = text.replace(f"{macro}('asked')", call)
+    if seconds:
+        text = text.replace("trial_steps('asked')", "trial_seconds('asked')")
+    if evaluation_count > 1:
+        for first, sustained in _SUSTAINED.items():
+            text = text.replace(f"{first}('asked')", f"{sustained}('asked', {evaluation_count})")
     return text
 
 

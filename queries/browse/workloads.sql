@@ -1,4 +1,6 @@
-SELECT * EXCLUDE (definition)
+SELECT
+    * EXCLUDE (definition),
+    json_extract_string(definition, '$.caveats[*]') AS caveats -- what to know of its measurements
 FROM workloads
 WHERE $release IS NULL OR release = $release
 ORDER BY release, workload;
