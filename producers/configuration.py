@@ -344,6 +344,38 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
             "NAME",
         ),
     ] = ()
+    branch_at: Annotated[
+        tuple[_Positive, ...] | None,
+        Option(
+            "Train branches of trials, which measure critical batch sizes without a sweep: from "
+            "these steps of the trials of each study that passed the goal later, at most --trials "
+            "of them, go on with larger batches for a while.",
+            "N,N,…",
+        ),
+    ] = None
+    branch_from: Annotated[
+        Path | None,
+        Option(
+            "With --branch-at: the release folder that holds the trials; by default that of --out.",
+            "DIR",
+        ),
+    ] = None
+    branch_factors: Annotated[
+        tuple[_Positive, ...] | None,
+        Option(
+            "With --branch-at: how many times as large batches are; by default 2,4,8,16, and "
+            "always 1, which the others are compared with.",
+            "K,K,…",
+        ),
+    ] = None
+    branch_window: Annotated[
+        _Positive | None,
+        Option(
+            "With --branch-at: training examples of each branch; by default 16 batches of the "
+            "largest.",
+            "N",
+        ),
+    ] = None
     vocabulary: Annotated[
         Path | None,
         Option("A SentencePiece model for data sets of texts; by default one is trained.", "FILE"),

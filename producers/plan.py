@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +25,7 @@ from producers.workloads.replace import parse_replacement, replace_data
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from producers.branches import Branch
     from producers.configuration import Plan, Sweep
     from producers.lockstep import LockstepRule
     from producers.search import SearchSpace
@@ -53,6 +55,7 @@ class StudyPlan:
         search: how it is searched in lockstep; None where every trial trains to its end.
         neighbour: the batch size of the study around whose optimum it is searched; None where it
             searches the whole space.
+        branch: whose trials its own go on from; None where they start from the beginning.
     """
 
     release: str
@@ -66,6 +69,7 @@ class StudyPlan:
     replacement: Path | None = None
     search: LockstepRule | None = None
     neighbour: int | None = None
+    branch: Branch | None = None
 
     @property
     def name(self) -> str:
@@ -83,6 +87,8 @@ class StudyPlan:
 
     def search_space(self) -> SearchSpace:
         """Return the range of each metaparameter by name; shares of the steps become steps."""
+        if self.branch is not None:
+            return {}  # its trials have those of their parents
         return {
             name: each.of(self.train_steps) if isinstance(each, StepsRange) else each
             for name, each in self.workload.search_space
@@ -97,11 +103,15 @@ class StudyPlan:
             early_stopping=self.search is not None,
             search_space=search_space_json(self.search_space()),
             seed=self.seed,
-            search=None if self.search is None else self._search_json(self.search),
+            search=self._search_json(),
         )
 
-    def _search_json(self, search: LockstepRule) -> dict[str, Any]:
-        return search.to_json() | {
+    def _search_json(self) -> dict[str, Any] | None:
+        if self.branch is not None:
+            return self.branch.to_json()
+        if self.search is None:
+            return None
+        return self.search.to_json() | {
             "goal": self.workload.goal,
             "most_steps": self.train_steps,
             "first_trials": self.least_trials,
@@ -110,6 +120,8 @@ class StudyPlan:
 
     def trials(self, trial_ids: Sequence[int]) -> BlockTrials:
         """Return the trials of those ids: their points of the search space and their seeds."""
+        if self.branch is not None:
+            return self.trials_at(trial_ids, map(self.branch.metaparameters, trial_ids))
         first, last = min(trial_ids), max(trial_ids)
         space = self.search_space()
         seed = derived_seed(SEARCH, self.seed)
@@ -126,17 +138,23 @@ class StudyPlan:
 
         return BlockTrials(
             trial_ids=tuple(trial_ids),
-            seeds=tuple(trial_seed(self.seed, trial_id) for trial_id in trial_ids),
+            seeds=tuple(map(self._trial_seed, trial_ids)),
             metaparameters=tuple(metaparameters),
             shared_seed=self.seed if self.shared_batches else None,
         )
 
+    def _trial_seed(self, trial_id: int) -> int:
+        return self.branch.seed(trial_id) if self.branch else trial_seed(self.seed, trial_id)
+
     def blocks(self, trial_ids: Iterable[int], block: int) -> list[tuple[int, ...]]:
         """Return blocks of at most `block` trials, fewer if their losses take much memory.
 
-        Trials that advance in lockstep are one block.
+        Trials that advance in lockstep are one block, and branches at several steps several.
         """
         ids = tuple(trial_ids)
+        if self.branch is not None:
+            at_a_step = itertools.groupby(ids, self.branch.step)
+            return [tuple(block) for _, block in at_a_step]
         if self.search is not None:
             return [ids] if ids else []
         size = max(1, min(block, _MOST_STEPS_A_BLOCK // self.train_steps))

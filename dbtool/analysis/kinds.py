@@ -11,6 +11,7 @@ Kind = Literal[
     "ratios",
     "learning_rates",
     "noise_scale",
+    "branches",
     "comparison",
     "profiles",
     "costs",

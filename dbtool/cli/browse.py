@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
-from dbtool.cli.database import listing, reading, tell_unlike_definitions
+from dbtool.cli.database import listing, reading, tell_left_out, tell_unlike_definitions
 from dbtool.cli.messages import tell
 from dbtool.cli.options import (
     FETCH_UP_TO,
@@ -104,6 +104,7 @@ def steps(
         by: Print the `seconds` since training began in place of steps, where a source tells them.
     """
     tell_unlike_definitions(database, workload, release)
+    tell_left_out(database, workload, metric, goal, release)
     rows = database.steps(
         workload,
         goal=goal,

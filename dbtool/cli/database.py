@@ -72,6 +72,26 @@ def tell_unlike_definitions(
         )
 
 
+def tell_left_out(
+    db: store.Database,
+    workloads: Iterable[str],
+    metric: str | None,
+    goal: object,
+    release: str | None,
+) -> None:
+    """Name the workloads that are not asked of, since they have no goal and none is given."""
+    from dbtool.store.questions import chosen_workloads, with_goals
+
+    if goal is not None:
+        return
+    patterns = list(workloads)
+    names = chosen_workloads(db, patterns, release)
+    asked = {"workloads": names, "release": release}
+    left = with_goals(db, asked, patterns, metric, None)["workloads"]
+    if out := [name for name in names if name not in left]:
+        tell(f"left out without a goal: {few_of(out, 2)}; give one with --goal")
+
+
 def listing(*first: str) -> Callable[[Callable[..., pl.DataFrame]], Callable[..., None]]:
     """Make a command of a function that returns rows of a database.
 

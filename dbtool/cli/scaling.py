@@ -47,6 +47,10 @@ _FIRST: dict[Kind, tuple[str, ...]] = {
         *("release", "workload", "batch_size", "phase", "noise_scale", "low", "high"),
         *("critical_batch_size", "ratio"),
     ),
+    "branches": (
+        *("release", "workload", "batch_size", "step", "critical_batch_size", "low", "high"),
+        *("trials", "largest"),
+    ),
     "comparison": (
         *("release", "model", "batch_size", "optimizer", "other", "win", "win_low", "win_high"),
         *("k", "dataset", "loss", "missing"),
@@ -128,7 +132,8 @@ def scaling(
         rows (KIND): Print these rows in place of words: `critical` batch sizes with what they come
             from, `regimes` with their ends, `steps` of the best of K trials, `ratios` of critical
             batch sizes to that of the workload of --against, `learning_rates`, the gradient
-            `noise_scale` where it was measured, `comparison` of pairs of optimizers, performance
+            `noise_scale` where it was measured, critical batch sizes by the `branches` of
+            `dbtool produce --branch-at`, `comparison` of pairs of optimizers, performance
             `profiles` of them, `costs` of runs, the `law`, or what is `recommended` by --at.
         out (FILE): Draw steps to result with what was found, or of several goals the critical batch
             size against the goal: a file that ends with .png, .pdf or .svg, and the points as .csv
@@ -152,7 +157,7 @@ def scaling(
         raise UsageError(
             "--columns and --wide are for rows: ask for some with --rows, such as --rows critical"
         )
-    from dbtool.cli.database import reading, tell_unlike_definitions
+    from dbtool.cli.database import reading, tell_left_out, tell_unlike_definitions
     from dbtool.cli.output import require_printable
     from dbtool.report.scaling import scaling_of_table
 
@@ -174,6 +179,7 @@ def scaling(
         else:
             database = stack.enter_context(reading(db, release, fetch_up_to=fetch_up_to))
             tell_unlike_definitions(database, workload or ["*"], release)
+            tell_left_out(database, workload or ["*"], metric, goal, release)
             report = database.scaling(
                 workload or "*",
                 goal=None if goal is None else _numbers(goal),

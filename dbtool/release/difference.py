@@ -10,7 +10,7 @@ import pyarrow as pa
 from dbtool.core.checks import require_whole
 from dbtool.core.errors import UsageError
 from dbtool.core.resources import query
-from dbtool.store.questions import FIRST_TRIALS, chosen_workloads, require_goals, require_metric
+from dbtool.store.questions import FIRST_TRIALS, chosen_workloads, require_metric, with_goals
 from dbtool.store.result import Result
 from dbtool.store.statements import table_of
 
@@ -52,7 +52,7 @@ def diff(
     """
     if goal is not None:
         named = {"workloads": chosen_workloads(first, None), "release": None}
-        require_goals(first, named, metric, goal)
+        with_goals(first, named, None, metric, goal)
     elif metric is not None:
         raise UsageError("a metric needs the value that it is to pass: give it with --goal X")
     require_metric(first, metric)

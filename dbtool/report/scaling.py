@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool.analysis.answers import answers_of_table, answers_of_trials
+from dbtool.analysis.branches import branch_rows, branches_of
 from dbtool.analysis.comparison import comparison_rows, tasks_of
 from dbtool.analysis.costs import step_time as read_step_time
 from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
@@ -46,12 +47,14 @@ class Trials:
         db: their database, of which a figure asks for more; all else works after it is closed.
         crossings: their rows of `Database.crossings`.
         moments: their moments of the gradient, from `moments_of_trials`.
+        branches: of them, from `branches_of`.
         workloads: the rows of `Database.workloads`.
     """
 
     db: Releases
     crossings: pl.DataFrame
     moments: pl.DataFrame
+    branches: pl.DataFrame
     workloads: pl.DataFrame
 
 
@@ -144,6 +147,8 @@ class ScalingReport:
     def _rows_of_trials(self, kind: str) -> pl.DataFrame:
         if kind == "learning_rates" or self.trials is None:
             return learning_rate_rows(self.answers)
+        if kind == "branches":
+            return branch_rows(self.trials.branches, level=self.settings.level)
         if kind == "noise_scale":
             critical = {
                 (answer.release, answer.workload, answer.goal): answer.scaling.tradeoff
@@ -273,7 +278,8 @@ def scaling_of_trials(
             f"ratios are to one workload, and these are {len(names)}: {', '.join(names)}"
         )
     own = crossings.filter(pl.col("workload").is_in(workloads))
-    trials = Trials(db, own, moments_of_trials(db, own), db.workloads())
+    branches = branches_of(db, workloads)
+    trials = Trials(db, own, moments_of_trials(db, own), branches, db.workloads())
     chosen = [each for each in answers if each.workload in workloads]
     return ScalingReport(chosen, settings, trials, others, law)
 

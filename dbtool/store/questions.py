@@ -142,29 +142,42 @@ def require_metric(db: Releases, metric: str | None) -> None:
         _require_held(db, "metric", [metric], index_question("held_metrics"), listing)
 
 
-def require_goals(
-    db: Releases, chosen: Mapping[str, Any], metric: str | None, goal: float | None
-) -> None:
-    """Raise an error for a goal out of range, or for a workload without a goal for the metric.
+def with_goals(
+    db: Releases,
+    chosen: Mapping[str, Any],
+    patterns: Patterns,
+    metric: str | None,
+    goal: float | None,
+) -> dict[str, Any]:
+    """Return chosen studies without workloads that have no goal, where only a pattern named them.
 
     Args:
         db: the database.
         chosen: studies from `chosen_studies`.
+        patterns: which they were chosen by.
         metric: the metric; None for each workload's own.
         goal: the goal; None for each workload's own.
 
     Raises:
-        UsageError: the goal is out of the metric's range, or a workload has none for the metric.
+        UsageError: the goal is out of the metric's range, or a workload that was named has none
+            for the metric, or all that a pattern matches.
     """
     goals = index_question("goals", workloads=chosen["workloads"], release=chosen["release"])
+    without: dict[str, str] = {}
     for name, own_metric, own_goal in db.result(goals):
         if goal is not None:
             require_goal(goal, metric or own_metric)
         elif own_goal is None or metric not in {None, own_metric}:
-            raise UsageError(
-                f"workload {name!r} has no goal of its own for {metric or own_metric}; give one "
-                "(`--goal X`, or goal=X in Python)"
-            )
+            without[name] = metric or own_metric
+    left = [name for name in chosen["workloads"] if name not in without]
+    named = [name for name in without if name in _patterns(patterns)]
+    if without and (named or not left):
+        name = (named or list(without))[0]
+        raise UsageError(
+            f"workload {name!r} has no goal of its own for {without[name]}; give one "
+            "(`--goal X`, or goal=X in Python)"
+        )
+    return {**chosen, "workloads": left}
 
 
 def chosen_studies(

@@ -20,8 +20,8 @@ from dbtool.store.questions import (
     chosen_workloads,
     known_release,
     passage_query,
-    require_goals,
     require_metric,
+    with_goals,
 )
 from dbtool.store.result import Result, lazy_measurements
 from dbtool.store.statements import end_queries, interruptible, one_query, table_of
@@ -330,7 +330,7 @@ class Releases:
         """
         chosen = chosen_studies(self, workload, batch_size, release)
         require_metric(self, metric)
-        require_goals(self, chosen, metric, goal)
+        chosen = with_goals(self, chosen, workload, metric, goal)
         values = chosen | {
             "metric": metric,
             "goal": goal,
@@ -380,7 +380,7 @@ class Releases:
         """
         chosen = chosen_studies(self, workload, None, release)
         require_metric(self, metric)
-        require_goals(self, chosen, metric, goal)
+        chosen = with_goals(self, chosen, workload, metric, goal)
         values = chosen | {"metric": metric, "goal": goal}
         text = passage_query(query("crossings"), require_whole("sustained", sustained))
         return self.result(Question(text, values, measurements=True)).polars()

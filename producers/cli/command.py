@@ -63,8 +63,13 @@ def command(**values: Any) -> None:
             dtype=options.dtype,
             vocabulary=options.vocabulary,
             path=values["plan"],
-        ) as studies:
+        ) as planned:
+            studies = planned
             _refuse_dividing(studies, options, values["emit"])
+            if options.branch_at is not None:
+                from producers.branches import branched_studies
+
+                studies = branched_studies(studies, values["out"], options)
             if values["emit"] is None:
                 _train(studies, values, options, preset)
                 return
@@ -98,6 +103,10 @@ def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions", emit: 
         raise UsageError(
             "a search in lockstep trains the trials of a study together, in one process; "
             f"leave out {divided}, or search with --search fixed"
+        )
+    if divided and options.branch_at:
+        raise UsageError(
+            f"branches go on from trials that one process trains again; leave out {divided}"
         )
     if sliced and any(study.feasible_trials for study in studies):
         raise UsageError(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 T = TypeVar("T", bound=msgspec.Struct)
+_NUMBERS = tuple[int, ...] | None
 
 
 def signature() -> inspect.Signature:
@@ -69,7 +70,11 @@ def signature() -> inspect.Signature:
 
 def sweep_options(values: Values) -> SweepOptions:
     """How to train, from the command line."""
-    options = _checked(_given(values, SweepOptions), SweepOptions)
+    given = _given(values, SweepOptions)
+    options = _checked({**given, **_lists_of_numbers(given, SweepOptions)}, SweepOptions)
+    of_branches = (options.branch_from, options.branch_factors, options.branch_window)
+    if options.branch_at is None and any(of_branches):
+        raise UsageError("name the steps at which trials branch with --branch-at, such as 500,2000")
     if values["emit"]:
         for name in ("slice", "on", "distributed", "watch", "dry_run", "list"):
             if values[name]:
@@ -112,8 +117,7 @@ def plan_of(values: Values, release: str) -> Plan:
             "name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`, or all with "
             "--all; `dbtool produce --list` lists the workloads"
         )
-    if "batch_sizes" in of_sweep:
-        of_sweep["batch_sizes"] = _numbers(of_sweep["batch_sizes"])
+    of_sweep |= _lists_of_numbers(of_sweep, Sweep)
     check_name(of_plan.get("release", release))
     of_sweep["workloads"] = [workload.name for workload in chosen_workloads(values)]
     sweep = _checked(of_sweep, Sweep)
@@ -163,7 +167,7 @@ def _described(kind: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
             in_words = types[field.name]
             if get_origin(in_words) is tuple:
                 in_words = list[str]
-            elif in_words == tuple[int, ...] | None:
+            elif in_words == _NUMBERS:
                 # Whole numbers come with commas between them, texts one by one.
                 in_words = str
             default = None if field.required else field.default or None
@@ -208,11 +212,18 @@ def _flag(name: str) -> str:
     return f"--{name.rstrip('_').replace('_', '-')}"
 
 
-def _numbers(text: str) -> list[int]:
+def _lists_of_numbers(values: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, list[int]]:
+    """Return those of the values that are whole numbers with commas between them."""
+    types = get_type_hints(kind)
+    lists = [name for name in values if types.get(name) == _NUMBERS]
+    return {name: _numbers(name, values[name]) for name in lists}
+
+
+def _numbers(name: str, text: str) -> list[int]:
     try:
         return list(dict.fromkeys(int(word) for word in text.split(",")))
     except ValueError as error:
         raise UsageError(
-            f"batch sizes {text!r} are not whole numbers with commas between them, "
-            "such as --batch-sizes 1,64,4096"
+            f"{name.replace('_', ' ')} {text!r} are not whole numbers with commas between them, "
+            f"such as {_flag(name)} 1,64,4096"
         ) from error

@@ -68,7 +68,8 @@ class Remarks:
         diverged = [
             name
             for name, study in self._trained.items()
-            if {row["status"] for row in index.trials_of(*study.key).values()} == {"INFEASIBLE"}
+            if study.branch is None  # of which rates that are too high are the answer
+            and {row["status"] for row in index.trials_of(*study.key).values()} == {"INFEASIBLE"}
         ]
         if diverged:
             tell(f"all trials diverged: {few_of(diverged, _FEW)}; search lower learning rates")

@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from dbtool.core.shards import Shard
     from producers.configuration import Slice, SweepOptions
     from producers.plan import StudyPlan
+    from producers.sweep.session import ParentStates
     from producers.training.block_record import BlockRecord
 
 # Trials that are added at a time, and in all, to reach a number of feasible ones.
@@ -97,6 +99,8 @@ def missing_trials(study: StudyPlan, finished: dict[int, str]) -> list[int]:
     How many trials a study has in the end follows from their statuses alone, whenever the sweep
     was stopped between.
     """
+    if study.branch is not None:
+        return [trial_id for trial_id in study.branch.trial_ids if trial_id not in finished]
     trials, wanted = study.least_trials, study.feasible_trials
     while True:
         missing = [trial_id for trial_id in range(trials) if trial_id not in finished]
@@ -217,7 +221,7 @@ def sweep_writer(
             _remove_empty_folders(out / SWEEP_WORK)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Run:
     """A sweep that is running; all processes but the first have no writer."""
 
@@ -225,6 +229,7 @@ class _Run:
     writer: ReleaseWriter | None
     options: SweepOptions
     events: SweepEvents
+    parents: ParentStates | None = None  # of the branches trained last
 
     @property
     def index(self) -> Index:
@@ -243,6 +248,11 @@ class _Run:
 
         search = None if study.search is None else LockstepSearch(study, self.out, self.index)
         session = StudySession(study, self.options, self.events.stopping, self.events.on_record)
+        branch = study.branch
+        if branch is not None and (
+            self.parents is None or self.parents.branch.study != branch.study
+        ):
+            self.parents = session.parents_of(branch)
         if search is not None:
             footer, tables = search.run(session, self.events.on_block, self.on_steps)
             if self.writer is not None:
@@ -253,7 +263,9 @@ class _Run:
             for trial_ids in blocks:
                 self.events.on_block(study, trial_ids)
                 trials = study.trials(trial_ids)
-                block = session.train(trials, self.on_steps, study.work_folder(self.out))
+                start = partial(self.parents.start, trial_ids) if branch and self.parents else None
+                folder = study.work_folder(self.out)
+                block = session.train(trials, self.on_steps, folder, start=start)
                 if self.writer is not None:
                     self.events.on_shard(self.writer.write(block.footer, block.tables))
                 block.done()

@@ -18,6 +18,7 @@ from producers.datasets.split import Split
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
 from producers.training.block import BlockProgram
+from producers.training.block_record import Slots
 from producers.training.checkpoints import Checkpoints
 from producers.training.mesh import device_mesh, is_first
 from producers.training.run import Splits, train_block
@@ -25,17 +26,18 @@ from producers.training.step import trainer
 from producers.workloads.own import blaming_own_code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
+    from producers.branches import Branch
     from producers.configuration import SweepOptions
     from producers.datasets.forms import Form
     from producers.datasets.split import Dataset, Examples, ExampleSource
     from producers.plan import StudyPlan
     from producers.training.block import SplitArrays
-    from producers.training.block_record import BlockRecord
+    from producers.training.block_record import BlockRecord, Progress
     from producers.training.run import BlockTrials
     from producers.training.step import Trainer, TrialState
     from producers.training.stopping import FirstToGoal
@@ -60,6 +62,28 @@ class TrainedBlock:
         """Remove the checkpoints, once the rows are written."""
         if self.checkpoints is not None and is_first():
             self.checkpoints.remove()
+
+
+@dataclass(frozen=True)
+class ParentStates:
+    """The states of trials at the steps at which they branch.
+
+    Attributes:
+        branch: of one of the factors that batches grow by; all have the same parents.
+        program: that trained them.
+        at: by step, the states of all parents in their order.
+    """
+
+    branch: Branch
+    program: BlockProgram
+    at: Mapping[int, TrialState]
+
+    def start(self, trial_ids: Sequence[int]) -> TrialState:
+        """Return the states that a block of branches at one step begins with."""
+        parents = [self.branch.parents.index(each) for each in self.branch.parents_of(trial_ids)]
+        slots = Slots(len(parents), self.program.slots).trial
+        states = self.at[self.branch.step(trial_ids[0])]
+        return self.program.kept(states, np.array(parents)[slots])
 
 
 class StudySession:
@@ -121,6 +145,7 @@ class StudySession:
         folder: Path | None = None,
         evaluations: dict[int, bool] | None = None,
         rule: FirstToGoal | None = None,
+        start: Callable[[], TrialState] | None = None,
     ) -> TrainedBlock:
         """Train a block of trials to its end.
 
@@ -131,6 +156,7 @@ class StudySession:
             evaluations: steps in order, each with whether every split is evaluated; None for those
                 of the workload.
             rule: when trials stop; None to train them to their end.
+            start: returns the states to begin with, as `train_block` takes it.
 
         Raises:
             DbtoolError: the devices' memory does not hold them.
@@ -159,11 +185,39 @@ class StudySession:
                 measures=options.measure,
                 rule=rule,
                 checkpoints=checkpoints,
+                start=start,
                 on_steps=on_steps,
                 on_record=self._on_record,
             )
         tables = record.tables(list(trials.trial_ids))
         return TrainedBlock(footer_of(study, trials, record, self._program), tables, checkpoints)
+
+    def parents_of(self, branch: Branch) -> ParentStates:
+        """Train the parents of branches again up to the steps at which these begin."""
+        program, parents = self._program, branch.parents
+        found: dict[int, TrialState] = {}
+
+        def keep(progress: Progress) -> None:
+            slots = Slots(len(parents), program.slots).trial
+            first = [np.flatnonzero(progress.slots.trial == trial)[0] for trial in slots]
+            found[progress.step] = program.kept(progress.states, np.array(first))
+
+        workload = branch.study.workload
+        train_block(
+            program,
+            self._splits,
+            branch.study.trials_at(
+                [parent.trial_id for parent in parents],
+                [parent.metaparameters for parent in parents],
+            ),
+            batch_size=branch.study.batch_size,
+            evaluations=dict.fromkeys(branch.at, False),
+            sparsity=workload.sparsity,
+            prune_biases=workload.pruning == "snip_with_biases",
+            augmentation=workload.augmentation,
+            on_stop=keep,
+        )
+        return ParentStates(branch, program, found)
 
     def _placed(self, data: Dataset) -> Splits:
         """Return the splits, on the devices if they are in memory."""

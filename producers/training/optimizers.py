@@ -91,12 +91,15 @@ class OptimizerDefinition:
         evaluated: from its state and the weights, the weights that evaluations take.
         sums_up: whether its momentum adds up directions, so that a steady one is followed at the
             effective learning rate, learning_rate / (1 - momentum).
+        proportional: whether its updates are proportional to the gradient, so that the learning
+            rate of a batch k times as large is k times as high; elsewhere its root, as is usual.
     """
 
     name: str
     search_space: tuple[tuple[str, Metaparameter], ...]
     direction: Callable[[Metaparameters], optax.GradientTransformation]
     sums_up: bool = False
+    proportional: bool = False
     evaluated: Callable[[Any, Any], Any] = lambda _, parameters: parameters
 
     @property
@@ -260,13 +263,21 @@ def _rule(
 
 
 _NESTEROV = partial(_momentum, nesterov=True)
+_LINEAR = {"proportional": True}
 
 OPTIMIZERS = {
     definition.name: definition
     for definition in (
-        _rule("sgd", _OF_PAPERS, (), lambda _: _optax().identity()),
-        _rule("momentum", _OF_PAPERS, (_PAPER_MOMENTUM,), _momentum, sums_up=True),
-        _rule("nesterov_momentum", _OF_PAPERS, (_PAPER_MOMENTUM,), _NESTEROV, sums_up=True),
+        _rule("sgd", _OF_PAPERS, (), lambda _: _optax().identity(), **_LINEAR),
+        _rule("momentum", _OF_PAPERS, (_PAPER_MOMENTUM,), _momentum, sums_up=True, **_LINEAR),
+        _rule(
+            "nesterov_momentum",
+            _OF_PAPERS,
+            (_PAPER_MOMENTUM,),
+            _NESTEROV,
+            sums_up=True,
+            **_LINEAR,
+        ),
         _rule("adam", _ADAPTIVE, _ADAM, _adam),
         _rule("adamw", _ADAPTIVE, _ADAMW, _adamw),
         _rule("rmsprop", _ADAPTIVE, (_RMSPROP_MOMENTUM, _RHO, _EPSILON), _rmsprop, sums_up=True),

@@ -98,6 +98,8 @@ def train_block(
     measures: tuple[str, ...] = (),
     rule: FirstToGoal | None = None,
     checkpoints: Checkpoints | None = None,
+    start: Callable[[], TrialState] | None = None,
+    on_stop: Callable[[Progress], None] = lambda _: None,
     on_steps: Callable[[int], None] = lambda _: None,
     on_record: Callable[[BlockRecord], None] = lambda _: None,
 ) -> BlockRecord:
@@ -119,6 +121,9 @@ def train_block(
             has passed at the end of each evaluation.
         rule: tells whom to evaluate when, and when to stop; None to train all to the end.
         checkpoints: where to go on from, and to save to now and then.
+        start: returns the states of a block's slots to begin with, which are gone afterwards; None
+            to begin with new networks.
+        on_stop: called after each evaluation with the progress, whose states it may copy.
         on_steps: called with the number of trial-steps as they are done.
         on_record: called with what was measured so far: before the first step, where it is what a
             checkpoint held, after each evaluation and at the end.
@@ -128,7 +133,7 @@ def train_block(
     """
     count = len(trials.trial_ids)
     restored = checkpoints.restored(program, count, pruned=sparsity > 0) if checkpoints else None
-    progress = restored or _begun(program, splits, trials, sparsity, prune_biases)
+    progress = restored or _begun(program, splits, trials, sparsity, prune_biases, start)
     run = _Run(program, splits, trials, progress, timed=SECONDS in measures)
     slots = progress.slots
     measured = {
@@ -165,6 +170,7 @@ def train_block(
         if target in evaluations:
             run.evaluate(splits.evaluated(evaluations[target]), rule)
             on_record(progress.record)
+            on_stop(progress)
         if rule is not None and rule.ended:
             run.evaluate(splits.evaluated(every_split=True), None)
             break
@@ -180,11 +186,15 @@ def _begun(
     trials: BlockTrials,
     sparsity: float,
     prune_biases: bool,
+    start: Callable[[], TrialState] | None,
 ) -> Progress:
     count = len(trials.trial_ids)
     slots = Slots(count, program.slots)
-    states = program.start(np.asarray(trials.seeds, np.uint32)[slots.trial])
-    if sparsity:
+    if start is not None:
+        states = start()
+    else:
+        states = program.start(np.asarray(trials.seeds, np.uint32)[slots.trial])
+    if sparsity and start is None:
         if not isinstance(splits.training, SplitArrays):
             raise NotImplementedError("pruning needs the training split in memory")
         states = program.prune(states, sparsity, splits.training, biases=prune_biases)

@@ -1,0 +1,132 @@
+"""Branches of trials: they go on from their parents with larger batches, and are asked of."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import dbtool
+from dbtool.core.errors import UsageError
+from producers.branches import Branch, Parent, branched_studies
+from producers.configuration import SweepOptions
+from producers.workloads.definition import StepBudget
+from tests.support.sweeps import BATCH_SIZE, TRAINED, small_study, sweep, sweep_all
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from producers.plan import StudyPlan
+
+AT = 9
+OPTIONS: dict[str, Any] = {"branch_at": (AT,), "branch_factors": (2, 4), "branch_window": 96}
+BRANCHED = f"branched_from_{BATCH_SIZE}/{TRAINED}"
+
+
+def study_with_goal(**changes: Any) -> StudyPlan:
+    study = small_study(steps=60, learning_rates=(0.02, 0.2))
+    goal: dict[str, Any] = {"metric": "train_cross_entropy_error", "goal": 2.14}
+    return replace(study, workload=replace(study.workload, **(goal | changes)))
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory, made_up_mnist: Path) -> Path:
+    """Trials, and the branches of two that pass the goal after the step at which they branch."""
+    out = tmp_path_factory.mktemp("branches") / "out"
+    study = study_with_goal()
+    sweep(study, out, made_up_mnist, trials=4)
+    branches = branched_studies([replace(study, least_trials=2)], out, SweepOptions(**OPTIONS))
+    assert [each.batch_size for each in branches] == [8, 16, 32]
+    assert [each.train_steps for each in branches] == [12, 6, 3]
+    assert len(sweep_all(branches, out, made_up_mnist, SweepOptions(**OPTIONS))) == 3
+    assert sweep_all(branches, out, made_up_mnist, SweepOptions(**OPTIONS)) == []
+    return out
+
+
+def test_a_branch_begins_with_the_weights_of_its_parent(release: Path) -> None:
+    columns = "train_cross_entropy_error, val_cross_entropy_error, test_cross_entropy_error"
+    with dbtool.open(release) as db:
+        first = db.crossings(TRAINED).sort("steps", "trial_id").head(2)
+        for number in first["trial_id"]:
+            [parent] = db.sql(
+                f"SELECT {columns} FROM measurements WHERE workload = '{TRAINED}' "
+                f"AND trial_id = {number} AND step = {AT}"
+            )
+            branches = db.sql(
+                f"SELECT {columns} FROM measurements WHERE workload = '{BRANCHED}' "
+                f"AND trial_id = {1_000 * AT + number} AND step = 0"
+            ).rows()
+            assert None not in parent
+            assert branches == [parent] * 3
+
+
+def test_rates_grow_with_batches_and_examples_are_the_same(release: Path) -> None:
+    with dbtool.open(release) as db:
+        parents = {row["trial_id"]: row["learning_rate"] for row in db.trials(TRAINED).to_dicts()}
+        branches = db.trials(BRANCHED)
+        values = branches.select("batch_size", "trial_id", "learning_rate", "seed").rows()
+        searches = db.studies(BRANCHED).sort("batch_size")["search"].to_list()
+    for batch_size, number, rate, _ in values:
+        assert rate == pytest.approx(parents[number % 1_000] * batch_size / BATCH_SIZE)
+    assert branches.group_by("trial_id").agg(pl.col("seed").n_unique())["seed"].to_list() == [
+        1,
+        1,
+    ]
+    assert branches["seed"].n_unique() == 2
+    of = {"design": "branches", "release": "tests", "batch_size": 8}
+    assert [json.loads(each) for each in searches] == [of | {"factor": k} for k in (1, 2, 4)]
+
+
+@pytest.mark.parametrize(("optimizer", "power"), [("momentum", 1.0), ("adam", 0.5), ("lars", 0.5)])
+def test_rates_grow_by_the_root_where_rules_scale_gradients(optimizer: str, power: float) -> None:
+    parent = Parent(3, 0, {"learning_rate": 0.1, "momentum": 0.9})
+    branch = Branch("tests", study_with_goal(optimizer=optimizer), (parent,), (AT,), 4)
+    [number] = branch.trial_ids
+    found = branch.metaparameters(number)
+    assert found["learning_rate"] == pytest.approx(0.1 * 4**power)
+    assert found["momentum"] == 0.9
+
+
+def test_critical_batch_sizes_are_asked_of_them(release: Path) -> None:
+    with dbtool.open(release) as db:
+        rows = db.scaling(TRAINED).rows("branches")
+        ends = db.sql(
+            "SELECT trial_id, batch_size, max_by(train_cross_entropy_error, step) AS loss "
+            f"FROM measurements WHERE workload = '{BRANCHED}' AND val_cross_entropy_error "
+            "IS NOT NULL GROUP BY ALL ORDER BY ALL"
+        ).polars()
+        # What has no goal is in the way of no pattern.
+        assert db.steps("*")["workload"].unique().to_list() == [TRAINED]
+        with pytest.raises(UsageError, match="has no goal of its own"):
+            db.steps(["*", BRANCHED])
+    lower, upper = [], []
+    for _, of_trial in ends.group_by("trial_id"):
+        sizes, losses = of_trial["batch_size"].to_list(), of_trial["loss"].to_list()
+        within = [loss <= 1.1 * losses[0] for loss in losses]
+        last = within.index(False) if False in within else len(sizes)
+        lower.append(sizes[last - 1])
+        upper.append(sizes[last] if last < len(sizes) else float("inf"))
+    [row] = rows.to_dicts()
+    middle = (min(lower) * min(upper)) ** 0.5
+    assert row["critical_batch_size"] == (None if middle == float("inf") else middle)
+    assert (row["batch_size"], row["step"], row["trials"]) == (8, AT, 2)
+    assert (row["largest"], row["examples"]) == (32, 96)
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "sentence"),
+    [
+        ({}, {"branch_at": (60,)}, "passed its goal after step 60; train it first, with `dbtool"),
+        ({}, {"branch_window": 100}, "whole number of updates at all .* a multiple of 32, such"),
+        ({"schedule": "linear"}, {}, "decays its learning rate over its budget"),
+        ({"budget": StepBudget(1, 1)}, {"branch_at": (3_000_000,)}, "should be at most 2,147,483"),
+    ],
+)
+def test_what_cannot_branch_is_one_sentence(
+    release: Path, changes: dict[str, Any], options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        branched_studies([study_with_goal(**changes)], release, SweepOptions(**(OPTIONS | options)))
