@@ -87,7 +87,8 @@ class State:
     def report(self) -> ScalingReport:
         settings = Settings(trials=self.k)
         # The rows that are compared need neither moments nor the workloads' names.
-        trials = Trials(self.source.db, self.crossings, pl.DataFrame(), pl.DataFrame(), {})
+        none = pl.DataFrame()
+        trials = Trials(self.source.db, self.crossings, none, none, none)
         return ScalingReport(answers_of_trials(self.crossings, settings), settings, trials)
 
     @property
