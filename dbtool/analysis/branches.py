@@ -18,6 +18,7 @@ import polars as pl
 
 from dbtool.analysis.best_of_k import ranks_around_median
 from dbtool.analysis.interval import finite
+from dbtool.analysis.noise_scale import noise_scale
 from dbtool.core.resources import query
 from dbtool.store.questions import Question
 
@@ -31,7 +32,7 @@ TOLERANCE = 0.1
 branches that differ in the order of their examples alone differ by some 5 %."""
 _COLLECTION = re.compile(r"^branched_from_\d+/")
 _STUDY = ("release", "workload", "batch_size", "step")
-_ENDS = ("critical_batch_size", "low", "high")
+_ENDS = ("critical_batch_size", "low", "high", "noise_scale", "noise_low", "noise_high")
 _SCHEMA = (
     dict.fromkeys(("release", "workload"), pl.String)
     | dict.fromkeys(("batch_size", "step"), pl.Int64)
@@ -45,7 +46,8 @@ def branches_of(db: Releases, workloads: Collection[str]) -> pl.DataFrame:
     """Return the branches of the workloads' trials, a row each, with the loss after its last step.
 
     The columns are release, workload and batch_size of the trial, step and parent_trial; and of the
-    branch larger, its batch size, examples and loss, which is infinite where it diverged.
+    branch larger, its batch size, examples, loss, which is infinite where it diverged, and the mean
+    moments of its gradient, null where they were not measured.
     """
     names = [
         name
@@ -64,7 +66,8 @@ def branch_rows(
 
     critical_batch_size is the geometric middle of the two batch sizes between which it lies, at the
     median over trials; low and high contain the median for any distribution, and are null where
-    trials are too few or none of their branches were too large.
+    trials are too few or none of their branches were too large. noise_scale is the gradient noise
+    scale along branches of the trials' own batch size, with its interval, where it was measured.
 
     Args:
         branches: see `branches_of`.
@@ -74,7 +77,8 @@ def branch_rows(
     Example:
         >>> rows = {"release": "r", "workload": "w", "batch_size": 64, "step": 9, "parent_trial": 0}
         >>> losses = {64: 0.1, 128: 0.105, 256: 0.3}
-        >>> branches = [rows | {"larger": b, "examples": 512, "loss": x} for b, x in losses.items()]
+        >>> rows |= {"examples": 512, "squared_norm": None, "covariance_trace": None}
+        >>> branches = [rows | {"larger": b, "loss": x} for b, x in losses.items()]
         >>> branch_rows(pl.DataFrame(branches), level=0.95)["critical_batch_size"].item()
         181.0...
     """
@@ -88,12 +92,20 @@ def branch_rows(
         trials = len(lower)
         first, last = ranks_around_median(trials, 1, level)
         middle = (trials - 1) // 2
+        own = rows.filter(pl.col("larger") == pl.col("batch_size")).drop_nulls("squared_norm")
+        noise = noise_scale(
+            own["squared_norm"].to_numpy(),
+            own["covariance_trace"].to_numpy(),
+            own["parent_trial"].to_numpy(),
+            level=level,
+        )
         made.append(
             {
                 **dict(zip(_STUDY, key, strict=True)),
                 "critical_batch_size": finite(math.sqrt(lower[middle] * upper[middle])),
                 "low": lower[first - 1] if first else None,
                 "high": finite(upper[last - 1]) if last else None,
+                **noise.columns("noise_scale", "noise_low", "noise_high"),
                 "trials": trials,
                 "largest": rows["larger"].max(),
                 "examples": rows["examples"].max(),

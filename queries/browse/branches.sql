@@ -1,8 +1,15 @@
--- The loss after the last step of each branch of the named workloads, a row a branch: infinite where it diverged.
+-- Each branch of the named workloads: the loss after its last step, infinite where it diverged, and its mean moments of the gradient.
 WITH ends AS (
-    SELECT release, workload, batch_size, trial_id, max_by(train_cross_entropy_error, step) AS loss
+    SELECT
+        release,
+        workload,
+        batch_size,
+        trial_id,
+        max_by(train_cross_entropy_error, step) FILTER (train_cross_entropy_error IS NOT NULL) AS loss,
+        avg(other_metrics['gradient_squared_norm']) FILTER (isfinite(other_metrics['gradient_squared_norm'])) AS squared_norm,
+        avg(other_metrics['gradient_covariance_trace']) FILTER (isfinite(other_metrics['gradient_covariance_trace'])) AS covariance_trace
     FROM measurements
-    WHERE list_contains($workloads, workload) AND train_cross_entropy_error IS NOT NULL
+    WHERE list_contains($workloads, workload)
     GROUP BY ALL
 )
 SELECT
@@ -13,7 +20,9 @@ SELECT
     metaparameters['parent_trial']::INTEGER AS parent_trial,
     trials.batch_size AS larger,
     steps * larger AS examples,
-    if(status = 'COMPLETE', loss, 'inf') AS loss
+    if(status = 'COMPLETE', loss, 'inf') AS loss,
+    squared_norm,
+    covariance_trace
 FROM trials
 JOIN ends USING (release, workload, batch_size, trial_id)
 ORDER BY release, workload, metaparameters['parent_batch_size'], step, parent_trial, larger;
