@@ -104,7 +104,6 @@ def steps(
         by: Print the `seconds` since training began in place of steps, where a source tells them.
     """
     tell_unlike_definitions(database, workload, release)
-    tell_left_out(database, workload, metric, goal, release)
     rows = database.steps(
         workload,
         goal=goal,
@@ -115,6 +114,7 @@ def steps(
         batch_size=batch_size,
         release=release,
     )
+    tell_left_out(database, workload, metric, goal, release)
     ended = rows.filter(rows[by].is_null() & rows["stopped_at"].is_not_null())
     for held, name, sizes in (
         ended.group_by("release", "workload", maintain_order=True).agg("batch_size").iter_rows()

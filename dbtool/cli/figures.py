@@ -195,9 +195,11 @@ def _tell_written(written: "Iterable[Written]", *, every: bool, brief: bool) -> 
                 tell(line)
     reported = empty if every and drawn else empty[:-1]
     if brief and (reported or incomplete):
+        whole = [counted(len(reported), "figure")] if reported else []
+        parts = [f"parts of {incomplete:,}"] if incomplete else []
         tell(
-            f"left out, for want of data: {counted(len(reported), 'figure')}, and parts of "
-            f"{incomplete:,}; --verbose names them and what would fill them"
+            f"left out, for want of data: {', and '.join(whole + parts)}; "
+            "--verbose names them and what would fill them"
         )
     elif not brief:
         for each in reported:

@@ -179,7 +179,6 @@ def scaling(
         else:
             database = stack.enter_context(reading(db, release, fetch_up_to=fetch_up_to))
             tell_unlike_definitions(database, workload or ["*"], release)
-            tell_left_out(database, workload or ["*"], metric, goal, release)
             report = database.scaling(
                 workload or "*",
                 goal=None if goal is None else _numbers(goal),
@@ -190,6 +189,7 @@ def scaling(
                 release=release,
                 **shared,
             )
+            tell_left_out(database, workload or ["*"], metric, goal, release)
         _print_report(report, rows, output_format, columns, wide=wide)
         if out is not None:
             from dbtool.cli.messages import tell

@@ -8,6 +8,7 @@ Since shards lie in folders by workload and batch size, a query opens only those
 from __future__ import annotations
 
 import datetime as dt
+import math
 import os
 import sys
 import threading
@@ -232,12 +233,16 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             if not (self._cache / f"{shard.sha256}.parquet").exists()
         )
         return DbtoolError(
-            f"the query needs {least / _MEGABYTE:,.1f} MB or more, up to "
-            f"{most / _MEGABYTE:,.1f} MB, of {without_secrets(url)} and may fetch "
-            f"{self._allowed / _MEGABYTE:,.1f} MB: allow it with --fetch-up-to "
-            f"{-(-most // _MEGABYTE)}, name fewer workloads or batch sizes, or take the release "
-            f"with `dbtool pull {without_secrets(url)}`"
+            f"the query needs {_megabytes(least)} or more, up to {_megabytes(most)}, of "
+            f"{without_secrets(url)} and may fetch {_megabytes(self._allowed)}: allow it with "
+            f"--fetch-up-to {-(-most // _MEGABYTE)}, name fewer workloads or batch sizes, or take "
+            f"the release with `dbtool pull {without_secrets(url)}`"
         )
+
+
+def _megabytes(count: int) -> str:
+    """Return so many bytes in megabytes, rounded up: what is needed is never 0.0."""
+    return f"{math.ceil(10 * count / _MEGABYTE) / 10:,.1f} MB"
 
 
 def _require_listed(url: str, file: ReleaseFile, path: Path) -> None:
