@@ -72,6 +72,17 @@ def test_options_of_steps(call: Call) -> None:
     assert (row["batch_size"], row["steps"], row["trial_id"], row["trials"]) == (8, 4, 0, 1)
 
 
+@pytest.mark.parametrize("command", ["steps", "scaling"])
+def test_patterns_leave_out_and_name_what_has_no_goal(call: Call, command: str) -> None:
+    outcome = call(command, "*")
+    assert outcome.code == 0
+    assert f"left out without a goal: {LETTERS}; give one with --goal" in outcome.errors
+    assert DIGITS in outcome.output
+    assert LETTERS not in outcome.output
+    assert "left out" not in call(command, "*", "--goal", "0.5").errors
+    assert call(command, "letters/*").code == call(command, DIGITS, LETTERS).code == 2
+
+
 def test_steps_come_in_the_order_of_asking(call: Call) -> None:
     words = ["steps", "letters/*", "digits/*", "--goal", "0.85", "--format", "csv"]
     rows = list(csv.DictReader(io.StringIO(call(*words).output)))
