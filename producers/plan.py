@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -149,12 +148,9 @@ class StudyPlan:
     def blocks(self, trial_ids: Iterable[int], block: int) -> list[tuple[int, ...]]:
         """Return blocks of at most `block` trials, fewer if their losses take much memory.
 
-        Trials that advance in lockstep are one block, and branches at several steps several.
+        Trials that advance in lockstep are one block.
         """
         ids = tuple(trial_ids)
-        if self.branch is not None:
-            at_a_step = itertools.groupby(ids, self.branch.step)
-            return [tuple(block) for _, block in at_a_step]
         if self.search is not None:
             return [ids] if ids else []
         size = max(1, min(block, _MOST_STEPS_A_BLOCK // self.train_steps))

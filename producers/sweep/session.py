@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import jax
+import jax.numpy as jnp
 import msgspec
 import numpy as np
 
@@ -79,11 +80,15 @@ class ParentStates:
     at: Mapping[int, TrialState]
 
     def start(self, trial_ids: Sequence[int]) -> TrialState:
-        """Return the states that a block of branches at one step begins with."""
-        parents = [self.branch.parents.index(each) for each in self.branch.parents_of(trial_ids)]
-        slots = Slots(len(parents), self.program.slots).trial
-        states = self.at[self.branch.step(trial_ids[0])]
-        return self.program.kept(states, np.array(parents)[slots])
+        """Return the states that a block of branches begins with, from their numbers."""
+        branch, steps = self.branch, list(self.at)
+        together = jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *self.at.values())
+        slots = len(jax.tree.leaves(together)[0]) // len(steps)
+        at = [
+            steps.index(branch.step(trial_id)) * slots + branch.parents.index(parent)
+            for trial_id, parent in zip(trial_ids, branch.parents_of(trial_ids), strict=True)
+        ]
+        return self.program.kept(together, np.array(at)[Slots(len(at), self.program.slots).trial])
 
 
 class StudySession:

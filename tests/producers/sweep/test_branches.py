@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
     from producers.plan import StudyPlan
 
-AT = 9
-OPTIONS: dict[str, Any] = {"branch_at": (AT,), "branch_factors": (2, 4), "branch_window": 96}
+AT = (9, 18)
+OPTIONS: dict[str, Any] = {"branch_at": AT, "branch_factors": (2, 4), "branch_window": 96}
 BRANCHED = f"branched_from_{BATCH_SIZE}/{TRAINED}"
 
 
@@ -49,15 +50,15 @@ def release(tmp_path_factory: pytest.TempPathFactory, made_up_mnist: Path) -> Pa
 def test_a_branch_begins_with_the_weights_of_its_parent(release: Path) -> None:
     columns = "train_cross_entropy_error, val_cross_entropy_error, test_cross_entropy_error"
     with dbtool.open(release) as db:
-        first = db.crossings(TRAINED).sort("steps", "trial_id").head(2)
-        for number in first["trial_id"]:
+        first = db.crossings(TRAINED).filter(pl.col("steps") > 18).sort("steps", "trial_id").head(2)
+        for number, step in itertools.product(first["trial_id"], AT):
             [parent] = db.sql(
                 f"SELECT {columns} FROM measurements WHERE workload = '{TRAINED}' "
-                f"AND trial_id = {number} AND step = {AT}"
+                f"AND trial_id = {number} AND step = {step}"
             )
             branches = db.sql(
                 f"SELECT {columns} FROM measurements WHERE workload = '{BRANCHED}' "
-                f"AND trial_id = {1_000 * AT + number} AND step = 0"
+                f"AND trial_id = {1_000 * step + number} AND step = 0"
             ).rows()
             assert None not in parent
             assert branches == [parent] * 3
@@ -71,11 +72,8 @@ def test_rates_grow_with_batches_and_examples_are_the_same(release: Path) -> Non
         searches = db.studies(BRANCHED).sort("batch_size")["search"].to_list()
     for batch_size, number, rate, _ in values:
         assert rate == pytest.approx(parents[number % 1_000] * batch_size / BATCH_SIZE)
-    assert branches.group_by("trial_id").agg(pl.col("seed").n_unique())["seed"].to_list() == [
-        1,
-        1,
-    ]
-    assert branches["seed"].n_unique() == 2
+    assert branches.group_by("trial_id").agg(pl.col("seed").n_unique())["seed"].to_list() == [1] * 4
+    assert branches["seed"].n_unique() == 4
     of = {"design": "branches", "release": "tests", "batch_size": 8}
     assert [json.loads(each) for each in searches] == [of | {"factor": k} for k in (1, 2, 4)]
 
@@ -83,8 +81,8 @@ def test_rates_grow_with_batches_and_examples_are_the_same(release: Path) -> Non
 @pytest.mark.parametrize(("optimizer", "power"), [("momentum", 1.0), ("adam", 0.5), ("lars", 0.5)])
 def test_rates_grow_by_the_root_where_rules_scale_gradients(optimizer: str, power: float) -> None:
     parent = Parent(3, 0, {"learning_rate": 0.1, "momentum": 0.9})
-    branch = Branch("tests", study_with_goal(optimizer=optimizer), (parent,), (AT,), 4)
-    [number] = branch.trial_ids
+    branch = Branch("tests", study_with_goal(optimizer=optimizer), (parent,), AT, 4)
+    number = branch.trial_ids[0]
     found = branch.metaparameters(number)
     assert found["learning_rate"] == pytest.approx(0.1 * 4**power)
     assert found["momentum"] == 0.9
@@ -103,16 +101,16 @@ def test_critical_batch_sizes_are_asked_of_them(release: Path) -> None:
         with pytest.raises(UsageError, match="has no goal of its own"):
             db.steps(["*", BRANCHED])
     lower, upper = [], []
-    for _, of_trial in ends.group_by("trial_id"):
+    for _, of_trial in ends.filter(pl.col("trial_id") < 18_000).group_by("trial_id"):
         sizes, losses = of_trial["batch_size"].to_list(), of_trial["loss"].to_list()
         within = [loss <= 1.1 * losses[0] for loss in losses]
         last = within.index(False) if False in within else len(sizes)
         lower.append(sizes[last - 1])
         upper.append(sizes[last] if last < len(sizes) else float("inf"))
-    [row] = rows.to_dicts()
+    row, later = rows.to_dicts()
     middle = (min(lower) * min(upper)) ** 0.5
     assert row["critical_batch_size"] == (None if middle == float("inf") else middle)
-    assert (row["batch_size"], row["step"], row["trials"]) == (8, AT, 2)
+    assert (row["batch_size"], row["step"], row["trials"], later["step"]) == (8, 9, 2, 18)
     assert (row["largest"], row["examples"]) == (32, 96)
 
 
