@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dbtool.analysis.best_of_k import ranks_around_median
-from dbtool.analysis.interval import finite
+from dbtool.analysis.interval import Interval, finite
 from dbtool.analysis.noise_scale import noise_scale
 from dbtool.core.resources import query
 from dbtool.store.questions import Question
@@ -32,7 +32,8 @@ TOLERANCE = 0.1
 branches that differ in the order of their examples alone differ by some 5 %."""
 _COLLECTION = re.compile(r"^branched_from_\d+/")
 _STUDY = ("release", "workload", "batch_size", "step")
-_ENDS = ("critical_batch_size", "low", "high", "noise_scale", "noise_low", "noise_high")
+_NOISE = ("noise_scale", "noise_scale_low", "noise_scale_high")
+_ENDS = ("critical_batch_size", "low", "high", *_NOISE, *(f"own_{name}" for name in _NOISE))
 _SCHEMA = (
     dict.fromkeys(("release", "workload"), pl.String)
     | dict.fromkeys(("batch_size", "step"), pl.Int64)
@@ -47,7 +48,7 @@ def branches_of(db: Releases, workloads: Collection[str]) -> pl.DataFrame:
 
     The columns are release, workload and batch_size of the trial, step and parent_trial; and of the
     branch larger, its batch size, examples, loss, which is infinite where it diverged, and the mean
-    moments of its gradient, null where they were not measured.
+    moments of its gradient, plain and in the optimizer's own metric, null where not measured.
     """
     names = [
         name
@@ -67,7 +68,8 @@ def branch_rows(
     critical_batch_size is the geometric middle of the two batch sizes between which it lies, at the
     median over trials; low and high contain the median for any distribution, and are null where
     trials are too few or none of their branches were too large. noise_scale is the gradient noise
-    scale along branches of the trials' own batch size, with its interval, where it was measured.
+    scale along branches of the trials' own batch size, own_noise_scale that in the optimizer's own
+    metric, with their intervals, where they were measured.
 
     Args:
         branches: see `branches_of`.
@@ -77,7 +79,8 @@ def branch_rows(
     Example:
         >>> rows = {"release": "r", "workload": "w", "batch_size": 64, "step": 9, "parent_trial": 0}
         >>> losses = {64: 0.1, 128: 0.105, 256: 0.3}
-        >>> rows |= {"examples": 512, "squared_norm": None, "covariance_trace": None}
+        >>> moments = ("squared_norm", "covariance_trace")
+        >>> rows |= {"examples": 512} | dict.fromkeys([*moments, *(f"own_{x}" for x in moments)])
         >>> branches = [rows | {"larger": b, "loss": x} for b, x in losses.items()]
         >>> branch_rows(pl.DataFrame(branches), level=0.95)["critical_batch_size"].item()
         181.0...
@@ -92,20 +95,19 @@ def branch_rows(
         trials = len(lower)
         first, last = ranks_around_median(trials, 1, level)
         middle = (trials - 1) // 2
-        own = rows.filter(pl.col("larger") == pl.col("batch_size")).drop_nulls("squared_norm")
-        noise = noise_scale(
-            own["squared_norm"].to_numpy(),
-            own["covariance_trace"].to_numpy(),
-            own["parent_trial"].to_numpy(),
-            level=level,
-        )
+        same = rows.filter(pl.col("larger") == pl.col("batch_size"))
+        noise = {f"{name}noise_scale": _noise_scale(same, name, level) for name in ("", "own_")}
         made.append(
             {
                 **dict(zip(_STUDY, key, strict=True)),
                 "critical_batch_size": finite(math.sqrt(lower[middle] * upper[middle])),
                 "low": lower[first - 1] if first else None,
                 "high": finite(upper[last - 1]) if last else None,
-                **noise.columns("noise_scale", "noise_low", "noise_high"),
+                **{
+                    column: value
+                    for name, found in noise.items()
+                    for column, value in found.columns(name, f"{name}_low", f"{name}_high").items()
+                },
                 "trials": trials,
                 "largest": rows["larger"].max(),
                 "examples": rows["examples"].max(),
@@ -114,6 +116,14 @@ def branch_rows(
             }
         )
     return pl.DataFrame(made, _SCHEMA)
+
+
+def _noise_scale(branches: pl.DataFrame, prefix: str, level: float) -> Interval:
+    """Return the noise scale of a row a trial, of its moments whose names have a prefix."""
+    names = [f"{prefix}squared_norm", f"{prefix}covariance_trace"]
+    known = branches.drop_nulls(names)
+    squared, trace = (known[name].cast(pl.Float64).to_numpy() for name in names)
+    return noise_scale(squared, trace, known["parent_trial"].to_numpy(), level=level)
 
 
 def _between(losses: Sequence[tuple[int, float]], tolerance: float) -> tuple[float, float]:

@@ -49,7 +49,7 @@ _FIRST: dict[Kind, tuple[str, ...]] = {
     ),
     "branches": (
         *("release", "workload", "batch_size", "step", "critical_batch_size", "low", "high"),
-        *("noise_scale", "noise_low", "noise_high", "trials"),
+        *("noise_scale", "own_noise_scale", "trials"),
     ),
     "comparison": (
         *("release", "model", "batch_size", "optimizer", "other", "win", "win_low", "win_high"),

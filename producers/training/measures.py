@@ -19,7 +19,9 @@ the covariance of one example's gradient, the expected squared norm of a batch's
 
 The large batch is here that of all slices, and |G_b|^2 the mean over the slices. The simple noise
 scale is tr(Sigma) / |G|^2 (equation 2.9); since a ratio of averages is less biased than an average
-of ratios, the two moments are kept, to be averaged before one is divided by the other.
+of ratios, the two moments are kept, to be averaged before one is divided by the other. Of an
+optimizer that divides by the root of an average of squared gradients, nu, both are taken in its own
+metric, too: the squared norm of g there is the sum of g^2 / (sqrt(nu) + epsilon) (chosen).
 
 What an average over a part of training is worth depends on how many examples it has seen, however
 few in each measurement: so each takes few, drawn afresh, and there are many. They cost at most a
@@ -74,20 +76,38 @@ def _gradient_noise_scale(
     def gradient(examples: Examples) -> Any:
         return masked(trainer.gradient(state, metaparameters, *examples).gradients, state.masks)
 
-    return gradient_moments(gradient, slices, slices[0].shape[1])
+    return gradient_moments(gradient, slices, slices[0].shape[1], _own_scale(state, metaparameters))
 
 
-def gradient_moments(gradient: Callable[[Any], Any], slices: Any, examples_a_slice: int) -> Metrics:
+def _own_scale(state: TrialState, metaparameters: Metaparameters) -> Any:
+    """Return what to multiply a gradient by for its norm in the optimizer's own metric.
+
+    That is the root of what the optimizer multiplies gradients by: 1 / (sqrt(nu) + epsilon), with
+    its average nu of squared gradients. None for one that keeps no such average of each weight.
+    """
+    averages = optax.tree.get_all_with_path(state.optimizer, "nu")
+    forms = [jax.tree.structure(each) for _, each in averages]
+    if forms != [jax.tree.structure(state.parameters)]:
+        return None
+    epsilon = metaparameters["epsilon"]
+    return jax.tree.map(lambda nu: (jnp.sqrt(nu) + epsilon) ** -0.5, averages[0][1])
+
+
+def gradient_moments(
+    gradient: Callable[[Any], Any], slices: Any, examples_a_slice: int, scale: Any = None
+) -> Metrics:
     """Estimate the two moments from the gradients of equal slices, one slice in memory at a time.
 
     Args:
         gradient: from a slice, the gradient of its mean loss, a pytree.
         slices: a pytree of arrays [slices, ...], at least two.
         examples_a_slice: b, the examples that each gradient is the mean of.
+        scale: in the form of the gradient, what it is multiplied by for moments in another metric.
 
     Returns:
         Estimates of gradient_squared_norm, |G|^2, and gradient_covariance_trace, tr(Sigma), float32
-        scalars; either may come out below zero.
+        scalars; either may come out below zero. With a scale, preconditioned_squared_norm and
+        preconditioned_covariance_trace too.
 
     Raises:
         UsageError: there are fewer than two slices.
@@ -99,20 +119,28 @@ def gradient_moments(gradient: Callable[[Any], Any], slices: Any, examples_a_sli
             f"{examples_a_slice} training examples; leave out --measure gradient_noise_scale"
         )
 
-    def add_slice(sums: tuple[Any, jax.Array], one: Any) -> tuple[tuple[Any, jax.Array], None]:
-        total, squares = sums
-        found = gradient(one)
-        return (optax.tree.add(total, found), squares + optax.tree.norm(found, squared=True)), None
+    def with_squares(found: Any) -> tuple[Any, Metrics]:
+        squares = {"gradient": optax.tree.norm(found, squared=True)}
+        if scale is not None:
+            scaled = jax.tree.map(jnp.multiply, found, scale)
+            squares["preconditioned"] = optax.tree.norm(scaled, squared=True)
+        return found, squares
 
-    like = jax.eval_shape(gradient, jax.tree.map(lambda array: array[0], slices))
+    def add_slice(sums: tuple[Any, Metrics], one: Any) -> tuple[tuple[Any, Metrics], None]:
+        return jax.tree.map(jnp.add, sums, with_squares(gradient(one))), None
+
+    first = jax.tree.map(lambda array: array[0], slices)
+    like = jax.eval_shape(lambda: with_squares(gradient(first)))
     zeros = jax.tree.map(lambda array: jnp.zeros(array.shape, array.dtype), like)
-    (total, squares), _ = jax.lax.scan(add_slice, (zeros, jnp.zeros((), jnp.float32)), slices)
+    (total, summed), _ = jax.lax.scan(add_slice, zeros, slices)
     small, large = examples_a_slice, count * examples_a_slice
-    of_small, of_large = squares / count, optax.tree.norm(total, squared=True) / count**2
-    return {
-        "gradient_squared_norm": (large * of_large - small * of_small) / (large - small),
-        "gradient_covariance_trace": (of_small - of_large) / (1 / small - 1 / large),
-    }
+    moments = {}
+    for name, squared in with_squares(total)[1].items():
+        of_small, of_large = summed[name] / count, squared / count**2
+        norm = (large * of_large - small * of_small) / (large - small)
+        moments[f"{name}_squared_norm"] = norm
+        moments[f"{name}_covariance_trace"] = (of_small - of_large) / (1 / small - 1 / large)
+    return moments
 
 
 def _gradient_lipschitz_constant(

@@ -6,9 +6,19 @@ WITH ends AS (
         batch_size,
         trial_id,
         max_by(train_cross_entropy_error, step) FILTER (train_cross_entropy_error IS NOT NULL) AS loss,
-        avg(other_metrics['gradient_squared_norm']) FILTER (isfinite(other_metrics['gradient_squared_norm'])) AS squared_norm,
-        avg(other_metrics['gradient_covariance_trace']) FILTER (isfinite(other_metrics['gradient_covariance_trace'])) AS covariance_trace
-    FROM measurements
+        avg(squared_norm) FILTER (isfinite(squared_norm)) AS squared_norm,
+        avg(covariance_trace) FILTER (isfinite(covariance_trace)) AS covariance_trace,
+        avg(own_squared_norm) FILTER (isfinite(own_squared_norm)) AS own_squared_norm,
+        avg(own_covariance_trace) FILTER (isfinite(own_covariance_trace)) AS own_covariance_trace
+    FROM (
+        SELECT
+            *,
+            other_metrics['gradient_squared_norm'] AS squared_norm,
+            other_metrics['gradient_covariance_trace'] AS covariance_trace,
+            other_metrics['preconditioned_squared_norm'] AS own_squared_norm,
+            other_metrics['preconditioned_covariance_trace'] AS own_covariance_trace
+        FROM measurements
+    )
     WHERE list_contains($workloads, workload)
     GROUP BY ALL
 )
@@ -22,7 +32,9 @@ SELECT
     steps * larger AS examples,
     if(status = 'COMPLETE', loss, 'inf') AS loss,
     squared_norm,
-    covariance_trace
+    covariance_trace,
+    own_squared_norm,
+    own_covariance_trace
 FROM trials
 JOIN ends USING (release, workload, batch_size, trial_id)
 ORDER BY release, workload, metaparameters['parent_batch_size'], step, parent_trial, larger;

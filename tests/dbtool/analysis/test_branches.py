@@ -21,6 +21,7 @@ def branches(*losses: tuple[float, ...]) -> pl.DataFrame:
         study
         | {"parent_trial": trial, "larger": size, "examples": 1_024, "loss": loss}
         | {"squared_norm": 1.0 + trial, "covariance_trace": 300.0 + trial}
+        | {"own_squared_norm": 2.0 + trial, "own_covariance_trace": 100.0}
         for trial, of_trial in enumerate(losses)
         for size, loss in zip(SIZES, of_trial, strict=True)
     ]
@@ -69,9 +70,10 @@ def test_the_noise_scale_is_that_of_the_own_batch_size() -> None:
     blocks = trials.astype(np.int64)
     expected = noise_scale(1.0 + trials, 300.0 + trials, blocks, level=0.9)
     [row] = branch_rows(branches(*[TO_128] * 12), level=0.9).to_dicts()
-    names = ("noise_scale", "noise_low", "noise_high")
+    names = ("noise_scale", "noise_scale_low", "noise_scale_high")
     assert {name: row[name] for name in names} == expected.columns(*names)
     assert row["noise_scale"] == pytest.approx((3_600 + 66) / (12 + 66))
+    assert row["own_noise_scale"] == pytest.approx(1_200 / (24 + 66))
 
 
 def test_without_branches_there_is_no_row() -> None:

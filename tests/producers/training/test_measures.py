@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from jax.flatten_util import ravel_pytree
 
@@ -28,6 +29,7 @@ from producers.training.measures import (
     hessian_times,
     largest_eigenvalue,
 )
+from producers.training.optimizers import optimizer_definition
 from producers.training.pruning import masks
 from producers.training.step import TrialState, trainer
 from tests.support.slow import quick_few
@@ -208,6 +210,49 @@ def test_two_slices_worked_by_hand() -> None:
     found = gradient_moments(mean_gradient, slices, 2)
     assert float(found["gradient_squared_norm"]) == pytest.approx(4)
     assert float(found["gradient_covariance_trace"]) == pytest.approx(8)
+
+
+def test_two_slices_in_another_metric_worked_by_hand() -> None:
+    # The third weight counts four times: |G_b|^2 = (10 + 18) / 2 = 14, |G_B|^2 = 4 + 1 + 4 = 9.
+    slices = jnp.array([[[2.0, 2, 0], [4, 0, 0]], [[1, 0, 4], [1, 2, 0]]])
+    scale = {"kernel": jnp.ones(2), "bias": 2 * jnp.ones(1)}
+    found = gradient_moments(mean_gradient, slices, 2, scale)
+    assert float(found["preconditioned_squared_norm"]) == pytest.approx((4 * 9 - 2 * 14) / 2)
+    assert float(found["preconditioned_covariance_trace"]) == pytest.approx((14 - 9) * 4)
+    plain = gradient_moments(mean_gradient, slices, 2)
+    assert all(found[name] == plain[name] for name in plain)
+    assert set(found) - set(plain) == {
+        "preconditioned_squared_norm",
+        "preconditioned_covariance_trace",
+    }
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "rmsprop", "schedule_free_adamw"])
+def test_the_optimizers_own_metric_is_what_it_divides_by(optimizer: str) -> None:
+    functions = trainer("fc_6", optimizer, "constant", FORM)
+    values = {name: 0.5 for name, _ in optimizer_definition(optimizer).search_space}
+    metaparameters = {name: jnp.float32(value) for name, value in values.items()}
+    inputs, targets = map(jnp.asarray, examples())
+    slices = inputs, targets
+    first = (part[0] for part in slices)
+    state, _ = functions.step(functions.start(jnp.uint32(0)), metaparameters, *first)
+    found = MEASURES["gradient_noise_scale"].function(functions, state, metaparameters, slices)
+    squared = optax.tree.get(state.optimizer, "nu")
+    gradients = [
+        functions.gradient(state, metaparameters, *(part[number] for part in slices)).gradients
+        for number in range(SLICES)
+    ]
+
+    def norm(gradient: Any) -> float:
+        terms = jax.tree.map(lambda g, nu: (g**2 / (nu**0.5 + 0.5)).sum(), gradient, squared)
+        return float(sum(jax.tree.leaves(terms)))
+
+    small = sum(map(norm, gradients)) / SLICES
+    large = norm(jax.tree.map(lambda *each: sum(each) / SLICES, *gradients))
+    expected = (small - large) / (1 / 5 - 1 / 20)
+    assert float(found["preconditioned_covariance_trace"]) == pytest.approx(expected, rel=1e-4)
+    expected = (20 * large - 5 * small) / 15
+    assert float(found["preconditioned_squared_norm"]) == pytest.approx(expected, rel=1e-3)
 
 
 def test_one_slice_is_not_enough() -> None:
