@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import platformdirs
+
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from producers.workloads.definition import Origin
 
 _PROCESSES, _PROCESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
+_MOST_BYTES_COMPILED = 4 * 2**30
 _LIBRARIES = ("jax", "jaxlib", "flax", "optax", "numpy", "scipy")
 
 
@@ -45,6 +48,29 @@ def configure_devices(cores: int | None = None) -> None:
     except RuntimeError:
         # JAX refuses once its devices exist.
         return
+
+
+def keep_compiled(backend: str) -> None:
+    """Let processes take what others have compiled for GPUs and TPUs from the user's cache.
+
+    A folder that JAX is told of stays, such as that of JAX_COMPILATION_CACHE_DIR. Programs for CPUs
+    are not kept by themselves: on some processors JAX reports each that it loads as an error, and
+    on some it crashes (github.com/jax-ml/jax/issues/38445).
+    """
+    import jax
+
+    folder = platformdirs.user_cache_path("dbtool", appauthor=False) / "compiled"
+    if backend == "cpu" or jax.config.values["jax_compilation_cache_dir"] is not None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return
+    # Where it cannot write, JAX would warn of each program.
+    if os.access(folder, os.W_OK):
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_compilation_cache_max_size", _MOST_BYTES_COMPILED)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 def join_hosts() -> None:

@@ -120,7 +120,9 @@ def _train(
 ) -> None:
     """Train the studies, or print what that would take."""
     # These import JAX, which a wrong option need not wait for.
-    from producers.devices import configure_devices, join_hosts
+    import jax
+
+    from producers.devices import configure_devices, join_hosts, keep_compiled
 
     out = values["out"]
     configure_devices()
@@ -136,6 +138,9 @@ def _train(
     from producers.cli.progress import sweep_progress
     from producers.workloads.presets import quick_compilation
 
+    # Whoever has Ray train must not take a GPU from its workers.
+    if not (preset.made_up or options.on):
+        keep_compiled(jax.default_backend())
     with (
         # Trials of a few steps are not worth good programs.
         quick_compilation() if preset.made_up else contextlib.nullcontext(),

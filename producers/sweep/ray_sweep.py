@@ -24,7 +24,7 @@ import dbtool
 from dbtool.core.errors import DbtoolError
 from dbtool.core.resources import libraries_of
 from dbtool.core.shards import write_shard
-from producers.devices import configure_devices
+from producers.devices import configure_devices, keep_compiled
 from producers.sweep.run import next_blocks, sweep_writer
 from producers.workloads.own import LOADED, blaming_own_code, load_file, load_own
 
@@ -252,6 +252,7 @@ def train_block_of(
     if not options.gpus_per_task:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     configure_devices(options.cpus_per_task)
+    keep_compiled("gpu" if options.gpus_per_task else "cpu")
     with blaming_own_code():
         _load_origin(study.workload.origin, file)
         return _trained(study, trial_ids, options)
