@@ -136,6 +136,7 @@ def _train(
         return
     from producers.cli.interruption import interruptible
     from producers.cli.progress import sweep_progress
+    from producers.cli.speed import profiled
     from producers.workloads.presets import quick_compilation
 
     # Whoever has Ray train must not take a GPU from its workers.
@@ -146,7 +147,8 @@ def _train(
         quick_compilation() if preset.made_up else contextlib.nullcontext(),
         interruptible(studies, out, options) as stop,
         telling_of_change(out, tell),
-        sweep_progress(studies, out, options, watch=values["watch"]) as events,
+        sweep_progress(studies, out, options, watch=values["watch"]) as shown,
+        profiled(shown, values["profile"]) as events,
     ):
         if options.on == "ray":
             from producers.sweep.ray_sweep import run_on_ray

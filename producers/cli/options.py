@@ -45,6 +45,7 @@ def signature() -> inspect.Signature:
         "Show the progress of each study: its trials, its best value so far, and the fewest steps "
         "to the goal."
     )
+    profile = "Write a trace of a few calls of the devices into DIR, which Perfetto and XProf show."
     emit = (
         "Print a job that trains the sweep in slices of a block each, and train nothing: the "
         "script of a Slurm job array, the manifest of a Kubernetes Job, or a SkyPilot task."
@@ -61,6 +62,7 @@ def signature() -> inspect.Signature:
             _option("out", Path, out, "DIR", Path("runs")),
             *_described(SweepOptions),
             _option("watch", bool, watch),
+            _option("profile", Path | None, profile, "DIR"),
             _option("emit", Literal["slurm", "kubernetes", "skypilot"] | None, emit),
             _option("dry_run", bool, "Print what would run and train nothing."),
             _option("list", bool, listing),
@@ -76,7 +78,7 @@ def sweep_options(values: Values) -> SweepOptions:
     if options.branch_at is None and any(of_branches):
         raise UsageError("name the steps at which trials branch with --branch-at, such as 500,2000")
     if values["emit"]:
-        for name in ("slice", "on", "distributed", "watch", "dry_run", "list"):
+        for name in ("slice", "on", "distributed", "watch", "profile", "dry_run", "list"):
             if values[name]:
                 raise UsageError(
                     f"--emit {values['emit']} prints a job whose tasks train the slices; "
@@ -86,6 +88,11 @@ def sweep_options(values: Values) -> SweepOptions:
         raise UsageError(
             "--slice shares a sweep between the tasks of a job array, and --on ray shares it "
             "between a cluster's workers; give one of them"
+        )
+    if values["profile"] and options.on is not None:
+        raise UsageError(
+            "--profile traces what this process trains, not what a cluster's workers do; leave out "
+            "one of --profile and --on"
         )
     if values["watch"] and options.on is not None:
         raise UsageError(

@@ -19,6 +19,7 @@ import numpy as np
 from dbtool.cli.messages import tell
 from dbtool.core.contract import OTHER_METRICS, metric_columns
 from dbtool.core.errors import counted, few_of
+from producers.cli.speed import Pace, hearing_of_waits
 from producers.sweep.run import SweepEvents, all_blocks, held_index, next_blocks
 from producers.training.stopping import Goal, falling
 
@@ -117,7 +118,10 @@ def sweep_progress(
     started = time.monotonic()
     rows = Watch() if on_terminal else Watch(tell)
     remarks = Remarks(studies, out)
-    with _bar(rows.lines if watch else list, disable=not on_terminal) as progress:
+    with (
+        _bar(rows.lines if watch else list, disable=not on_terminal) as progress,
+        hearing_of_waits(rows.on_waited),
+    ):
         task = progress.add_task("starting", total=planned, speed="")
         done = block_steps = passed = 0
         begun = True
@@ -155,6 +159,7 @@ def sweep_progress(
             done += trial_steps
             rate = done / (time.monotonic() - started)
             progress.update(task, advance=trial_steps, speed=f"{rate:,.0f} trial-steps/s")
+            rows.on_steps(trial_steps)
 
         def on_shard(shard: Shard) -> None:
             nonlocal block_steps, passed
@@ -278,6 +283,7 @@ class Watch:
         self._ended: list[str] = []
         self._study: StudyPlan | None = None
         self._before = self._now = Standing()
+        self._pace = Pace()
 
     def lines(self) -> list[str]:
         """Return a heading, and the last of the rows."""
@@ -295,6 +301,15 @@ class Watch:
             self._study, self._before, self._now = study, Standing(), Standing()
         self._before += self._now
         self._now = Standing(Counter(trials=len(trial_ids)))
+        self._pace = Pace()
+
+    def on_steps(self, trial_steps: int) -> None:
+        """Count the steps of a call of the block."""
+        self._pace.on_steps(trial_steps)
+
+    def on_waited(self, seconds: float) -> None:
+        """Count seconds in which the block waited for examples."""
+        self._pace.on_waited(seconds)
 
     def on_record(self, record: BlockRecord) -> None:
         """Show what the block has measured so far."""
@@ -309,8 +324,10 @@ class Watch:
 
     def _row(self) -> list[str]:
         # Read once: the bar asks from a thread of its own.
-        study = self._study
-        return [] if study is None else [(self._before + self._now).row(study)]
+        study, pace = self._study, self._pace.line()
+        if study is None:
+            return []
+        return [(self._before + self._now).row(study), *([f"{'':>10}  {pace}"] if pace else [])]
 
     def _add(self, line: str) -> None:
         if not self._ended:

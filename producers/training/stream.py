@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from producers.datasets.split import ExampleSource
     from producers.training.block import BlockProgram
 
+WAITED = "/dbtool/waited_for_examples"
+"""The event of JAX's monitoring that has the seconds that training waited before a call."""
 _BYTES_A_CALL = 128 * 2**20
 _MOST_STEPS_A_CALL = 1_024
 _CALLS_AHEAD = 2
@@ -123,7 +125,9 @@ class StreamedDraw:
         self._wanted = wanted
         count = 1 if self._program.shared_batches else len(trials)
         of_slots = [read[slots[slot]] if slot in slots else None for slot in range(count)]
-        self.waited += time.perf_counter() - started
+        waited = time.perf_counter() - started
+        self.waited += waited
+        jax.monitoring.record_event_duration_secs(WAITED, waited)
         return self._on_devices(of_slots, "inputs"), self._on_devices(of_slots, "targets")
 
     def _slots_here(self, trials: np.ndarray, alive: np.ndarray) -> dict[int, int]:

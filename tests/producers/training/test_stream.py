@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from producers.cli.speed import hearing_of_waits
 from producers.datasets.forms import GREY_28
 from producers.training import stream
 from producers.training.batches import BatchStream
@@ -173,3 +175,25 @@ def test_the_order_is_pinned() -> None:
         [4, 7, 5, 3],
         [1, 2, 0, 6],
     ]
+
+
+def test_waits_for_examples_are_told() -> None:
+    class Slow(CountedSource):
+        def read(self, examples: np.ndarray, augmentation: np.random.Generator | None) -> Split:
+            time.sleep(0.1)
+            return super().read(examples, augmentation)
+
+    program = compiled("fc", 1, 1, 1, False, None)
+    others = splits_of(program, streamed=False)
+    training = Slow(made_up_split(program.trainer.form, 20, 1))
+    splits = type(others)(training, others.training_subset, others.validation, others.test)
+    waits: list[float] = []
+    with hearing_of_waits(waits.append):
+        train("fc", splits=splits)
+        heard = len(waits)
+        train("fc", streamed=True)
+        assert len(waits) == 2 * heard
+    train("fc", streamed=True)
+    # The calls end at the evaluations after step 1, 4 and 12; four trials are read for each.
+    assert (heard, len(waits)) == (3, 6)
+    assert waits[0] >= 0.4

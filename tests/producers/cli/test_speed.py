@@ -1,0 +1,72 @@
+"""How fast a sweep trains, in --watch and in the trace of --profile."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from producers.cli.speed import Pace
+from tests.support.sweeps import WORKLOAD, fast_start, in_place_of_mnist, produce
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.dbtool.cli.conftest import Call
+
+# Several calls, each of which is at most 1,024 steps.
+WORDS = (WORKLOAD, "--batch-sizes", "8", "--trials", "2", "--steps", "4000")
+
+
+def test_pace_is_of_all_calls_but_the_first() -> None:
+    pace = Pace()
+    pace.on_waited(9.0)
+    assert pace.line() is None
+    pace.on_steps(1)
+    assert pace.line() is None
+    began = time.monotonic()
+    time.sleep(0.2)
+    pace.on_waited(0.1)
+    pace.on_steps(2)
+    elapsed = time.monotonic() - began
+    found = re.fullmatch(
+        r"([\d.]+) ms a trial-step, (\d+)% of it waiting for examples", pace.line() or ""
+    )
+    assert found
+    assert 99 <= float(found[1]) <= 1000 * elapsed / 2 + 1
+    assert 100 * 0.1 / elapsed - 1 <= int(found[2]) <= 50
+
+
+def test_a_trace_has_calls_and_no_compilation(made_up_mnist: Path, tmp_path: Path) -> None:
+    words = (*WORDS, *in_place_of_mnist(made_up_mnist), "--out", tmp_path / "out")
+    folder = tmp_path / "new" / "trace"
+    result = produce(*words, "--watch", "--profile", folder, **fast_start(tmp_path / "compiled"))
+    assert result.returncode == 0, result.stderr
+    assert f"wrote a trace into {folder}\n" in result.stderr
+    assert re.search(r"\n +[\d.]+ ms a trial-step, 0% of it waiting for examples\n", result.stderr)
+    (file,) = folder.rglob("*.trace.json.gz")
+    names = Counter(
+        str(event.get("name"))
+        for event in json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
+    )
+    calls = [count for name, count in names.items() if re.fullmatch(r"\$run.py:\d+ advance", name)]
+    assert calls == [2]
+    assert names["PjitFunction(_advance_device)"] > 0
+    assert not [name for name in names if "backend_compile" in name]
+
+
+def test_a_trace_that_cannot_be_written_is_refused_first(
+    call: Call, made_up_mnist: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    words = (*WORDS, *in_place_of_mnist(made_up_mnist), "--out", str(tmp_path / "out"))
+    profile = ("produce", *words, "--profile", str(file))
+    assert call(*profile).sentence(2) == (
+        f"dbtool: cannot write into {file}: File exists; choose another folder with --profile\n"
+    )
+    assert not (tmp_path / "out").exists()
+    assert "leave out one of --profile and --on" in call(*profile, "--on", "ray").sentence(2)
