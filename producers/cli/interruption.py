@@ -15,6 +15,7 @@ from dbtool.cli.messages import tell
 from dbtool.core.errors import counted
 from producers.sweep.run import held_index, next_blocks
 from producers.training.checkpoints import Interrupted
+from producers.training.mesh import is_first, on_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +55,7 @@ class Stop:
         """Return the events of a sweep, which then stops at the next step that can be saved."""
 
         def on_block(study: StudyPlan, trial_ids: Sequence[int]) -> None:
-            if self.wanted:
+            if any(on_any(self.wanted)):
                 raise KeyboardInterrupt
             self.study = study.name
             events.on_block(study, trial_ids)
@@ -147,8 +148,6 @@ def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions
     It ends at once: otherwise Python would wait, at its end, for a compiled call that may take
     minutes yet. Blocks that Ray trains have nothing to save.
     """
-    from producers.training.mesh import is_first
-
     stop = Stop()
     with stop.listening_beside_ray() if options.on else stop.listening():
         try:

@@ -89,11 +89,14 @@ class BlockProgram:
         self._divisor = divisor
         self._micro_batch = micro_batch
         self._by_trial = NamedSharding(mesh, TRIALS)
+        # So that no process waits once more for what others hold.
+        self._for_hosts = NamedSharding(mesh, EVERYWHERE if mesh.is_multi_process else TRIALS)
         self.compiled_start = self._compiled(jax.vmap(trainer.start), TRIALS)
         batches = EVERYWHERE if shared_batches else TRIALS
         self.compiled_advance = self._compiled(
             self._advance_device,
             *(TRIALS, TRIALS, TRIALS, batches, EVERYWHERE, EVERYWHERE),
+            out=(self._by_trial, self._for_hosts),
             donate=0,
         )
         # The states of some slots alone, int [new slots].
@@ -105,9 +108,13 @@ class BlockProgram:
             lambda measure: self._compiled(
                 partial(self._measure_device, measure),
                 *(TRIALS, TRIALS, TRIALS, EVERYWHERE, EVERYWHERE),
+                out=self._for_hosts,
             )
         )
-        self.compiled_evaluate = self._compiled(self._evaluate_device, TRIALS, TRIALS, EVERYWHERE)
+        evaluated = TRIALS, TRIALS, EVERYWHERE
+        self.compiled_evaluate = self._compiled(
+            self._evaluate_device, *evaluated, out=self._for_hosts
+        )
         self._sensitivity = self._compiled(self._sensitivity_device, TRIALS, EVERYWHERE)
 
     @property
@@ -265,7 +272,11 @@ class BlockProgram:
         return put(array, self.mesh, TRIALS) if self.mesh.is_multi_process else array
 
     def _compiled(
-        self, function: Callable[..., Any], *specs: PartitionSpec, donate: int | None = None
+        self,
+        function: Callable[..., Any],
+        *specs: PartitionSpec,
+        out: Any = None,
+        donate: int | None = None,
     ) -> jax.stages.Wrapped:
         axes = {TRIAL} if self.devices_a_trial > 1 else {TRIAL, DATA}
         sharded = jax.shard_map(
@@ -279,7 +290,7 @@ class BlockProgram:
         return jax.jit(
             sharded,
             donate_argnums=() if donate is None else donate,
-            out_shardings=self._by_trial,
+            out_shardings=out or self._by_trial,
         )
 
     def _over_groups(self, function: Callable[..., Any], *arrays: Any) -> Any:

@@ -28,7 +28,7 @@ from dbtool.core.files import sha256_of, write_whole
 from dbtool.core.walk import entries, files_matching, walk
 from producers.training.block_record import BlockRecord, Progress, Slots
 from producers.training.clock import Clock
-from producers.training.mesh import from_first, is_first
+from producers.training.mesh import from_first, is_first, on_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ class Checkpoints:
         return Progress(states, slots, record, step, Clock(*host.get("seconds", ())))
 
     def save_when_due(self, progress: Progress) -> None:
-        """Save if the last checkpoint is long enough ago; the first process decides for all.
+        """Save if any process is to stop, or the first one's last checkpoint is long enough ago.
 
         Where a process trains alone and cannot save, as on a full disk, it warns and trains on: the
         checkpoint before stays, and the next one is due as if this had been saved.
@@ -101,10 +101,9 @@ class Checkpoints:
             DbtoolError: when one of several processes cannot save, or one that is to stop.
             Interrupted: training is to stop, and this is saved.
         """
-        stop = from_first(self._stopping)
-        if not stop and not from_first(
-            lambda: time.monotonic() - self._last >= self._every_seconds
-        ):
+        due = is_first() and time.monotonic() - self._last >= self._every_seconds
+        stop, due = on_any(self._stopping(), due)
+        if not (stop or due):
             return
         try:
             self.save(progress)

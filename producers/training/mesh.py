@@ -60,13 +60,8 @@ def from_processes(sharding: NamedSharding, local: np.ndarray, shape: tuple[int,
 
 
 def on_host(array: jax.Array) -> np.ndarray:
-    """Return the whole array on this host, once it has been computed."""
-    if array.is_fully_addressable or array.is_fully_replicated:
-        return _FETCHER.submit(np.asarray, array).result()
-    from jax.experimental import multihost_utils
-
-    gathered: np.ndarray = multihost_utils.process_allgather(array, tiled=True)
-    return gathered
+    """Return an array on this host, which holds the whole of it, once it has been computed."""
+    return _FETCHER.submit(np.asarray, array).result()
 
 
 def is_first() -> bool:
@@ -92,6 +87,16 @@ def from_first(find: Callable[[], Any]) -> Any:
     if "error" in answer:
         raise DbtoolError(answer["error"])
     return answer["value"]
+
+
+def on_any(*wanted: bool) -> list[bool]:
+    """Return of each whether any process wants it; all have to call this at the same point."""
+    if jax.process_count() == 1:
+        return list(wanted)
+    from jax.experimental import multihost_utils
+
+    of_processes = np.asarray(multihost_utils.process_allgather(np.array(wanted)))
+    return [bool(of_all.any()) for of_all in of_processes.T]
 
 
 def same_on_all(value: Any) -> bool:

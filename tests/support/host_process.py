@@ -6,11 +6,13 @@ Each has two devices. Writes what the cases gave on this process into the folder
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jax.experimental import multihost_utils
 
 from dbtool.core.errors import DbtoolError
 from producers.devices import join_hosts
@@ -26,6 +28,8 @@ from tests.support.blocks import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.support.blocks import Rows
 
 NEVER = 1e9
@@ -68,6 +72,9 @@ def main() -> None:
     told = from_first(lambda: {"process": int(jax.process_index()), "words": ["ä", 1, None]})
     assert told == {"process": 0, "words": ["ä", 1, None]}
     assert is_first() == (jax.process_index() == 0)
+    calls, collectives = _calls_and_collectives(folder)
+    # Two tell all that there is nothing to go on from.
+    assert (calls, collectives) == (12, 12 + 2)
     assert _error_of_first() == "the first process found nothing"
 
 
@@ -95,6 +102,31 @@ def _resumed_rows(folder: Path) -> Rows:
         resumed = Checkpoints(folder, "block", NEVER)
         return rows(train("fc", devices=DEVICES, checkpoints=resumed, **case))
     raise AssertionError("training has not stopped")
+
+
+def _calls_and_collectives(folder: Path) -> tuple[int, int]:
+    """Calls of a block, and how often its processes exchange something besides."""
+    counted = Counter[str]()
+    gather, broadcast = multihost_utils.process_allgather, multihost_utils.broadcast_one_to_all
+
+    def counting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any, **named: Any) -> Any:
+            counted[name] += 1
+            return function(*arguments, **named)
+
+        return called
+
+    multihost_utils.process_allgather = counting("collectives", gather)
+    multihost_utils.broadcast_one_to_all = counting("collectives", broadcast)
+    try:
+        checkpoints = Checkpoints(folder, "counted", NEVER)
+        on_steps = counting("calls", lambda _: None)
+        case = CASES["diverging"] | {"diverging": None}
+        train("fc", devices=DEVICES, checkpoints=checkpoints, on_steps=on_steps, **case)
+    finally:
+        multihost_utils.process_allgather = gather
+        multihost_utils.broadcast_one_to_all = broadcast
+    return counted["calls"], counted["collectives"]
 
 
 def _error_of_first() -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,17 @@ from tests.support.sweeps import (
     WORKLOAD,
     assert_same_rows,
     fast_start,
+    free_port,
     in_place_of_mnist,
     produce,
+    start_produce,
     statuses,
     unlisted,
 )
 from tests.support.terminal import run_on_terminal
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 STEPS = 20_000
@@ -126,3 +130,52 @@ def test_a_second_signal_stops_in_the_middle_of_saving(sweep: Sweep, tmp_path: P
     assert code == 130, shown
     assert "; the same command goes on" in shown.strip().splitlines()[-1]
     sweep.assert_goes_on(tmp_path)
+
+
+def start_hosts(*words: str | Path, **environment: str) -> list[subprocess.Popen[str]]:
+    """Starts two processes that train together."""
+    address = f"127.0.0.1:{free_port()}"
+    hosts = environment | {
+        "JAX_COORDINATOR_ADDRESS": address,
+        "JAX_COORDINATOR_BIND_ADDRESS": address,
+        "JAX_NUM_PROCESSES": "2",
+    }
+    return [
+        start_produce(*words, "--distributed", **hosts | {"JAX_PROCESS_ID": number})
+        for number in ("0", "1")
+    ]
+
+
+def ends(hosts: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
+    """The exit codes, and what the first process told last."""
+    try:
+        told = [host.communicate(timeout=300)[1] for host in hosts]
+    finally:
+        for host in hosts:
+            host.kill()
+    return [host.returncode for host in hosts], told[0]
+
+
+@pytest.mark.slow
+def test_a_signal_at_any_of_several_hosts_saves_what_all_have_trained(
+    made_up_mnist: Path, tmp_path: Path
+) -> None:
+    # Saved after each call, so that it is seen when one has ended.
+    words = (*BASE, *in_place_of_mnist(made_up_mnist), "--checkpoint-minutes", "0", "--out")
+    environment = fast_start(tmp_path / "compiled")
+    stopped, undisturbed = tmp_path / "stopped", tmp_path / "undisturbed"
+    hosts = start_hosts(*words, stopped, **environment)
+    patience = time.monotonic() + 300
+    while not [*stopped.rglob("*.sha256")] and time.monotonic() < patience:
+        time.sleep(0.01)
+    hosts[1].send_signal(signal.SIGTERM)
+    codes, told = ends(hosts)
+    assert codes == [130, 143], told
+    found = re.search(r"is saved at step ([\d,]+); the same command goes on\n$", told)
+    assert found, told
+    assert 0 < int(found[1].replace(",", "")) < STEPS
+    for out in (stopped, undisturbed):
+        codes, told = ends(start_hosts(*words, out, **environment))
+        assert codes == [0, 0], told
+    assert_same_rows(stopped, undisturbed)
+    assert unlisted(stopped) == []
