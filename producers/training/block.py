@@ -25,7 +25,7 @@ from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import of_each, of_each_if_any, of_group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy as np
 
@@ -45,6 +45,20 @@ class SplitArrays:
 
     def __len__(self) -> int:
         return self.inputs.shape[0]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A step's batches, some of their micro-batches after the others.
+
+    Attributes:
+        micro_batches: how many a batch has.
+        read: yields inputs and targets of some of them, as `BlockProgram.advance` takes those of a
+            step that has no more.
+    """
+
+    micro_batches: int
+    read: Iterator[tuple[jax.Array, jax.Array]]
 
 
 class BlockProgram:
@@ -98,6 +112,20 @@ class BlockProgram:
             *(TRIALS, TRIALS, TRIALS, batches, EVERYWHERE, EVERYWHERE),
             out=(self._by_trial, self._for_hosts),
             donate=0,
+        )
+        self._no_sums = self._compiled(partial(self._over_groups, of_each(trainer.no_sums)), TRIALS)
+        self._with_part = self._compiled(
+            self._add_part_device,
+            *(TRIALS, TRIALS, TRIALS, TRIALS, batches),
+            donate=0,
+        )
+        self._updated = cache(
+            lambda micro_batches: self._compiled(
+                partial(self._update_device, micro_batches),
+                *(TRIALS, TRIALS, TRIALS, TRIALS),
+                out=(self._by_trial, self._for_hosts),
+                donate=1,
+            )
         )
         # The states of some slots alone, int [new slots].
         self.kept: Callable[[TrialState, np.ndarray], TrialState] = jax.jit(
@@ -180,7 +208,8 @@ class BlockProgram:
             alive: bool [trials].
             batches: the training examples of each step, int32 [trials, capacity, micro-batches,
                 micro-batch], without the first axis where all trials share them. Without a training
-                split, the inputs and targets themselves, each of that shape and that of an example.
+                split, the inputs and targets themselves, each of that shape and that of an example,
+                or `Parts` of those of a single step.
             steps: at most capacity.
             training: the training split; None where the batches hold the examples themselves.
 
@@ -189,6 +218,15 @@ class BlockProgram:
             the first `steps` steps of a trial that was alive, up to the first that is not finite.
         """
         on_devices = jax.tree.map(self._put_trials, (dict(metaparameters), alive))
+        if isinstance(batches, Parts):
+            sums = self._no_sums(states)
+            for part in batches.read:
+                # Two parts at most take the devices' memory.
+                sums = self._with_part(jax.block_until_ready(sums), states, *on_devices, part)
+            in_parts: tuple[TrialState, jax.Array] = self._updated(batches.micro_batches)(
+                sums, states, *on_devices
+            )
+            return in_parts
         if training is not None and self.mesh.is_multi_process:
             batches = put(batches, self.mesh, EVERYWHERE if self.shared_batches else TRIALS)
         arrays = None if training is None else (training.inputs, training.targets)
@@ -372,6 +410,63 @@ class BlockProgram:
         else:
             gradient = self.trainer.accumulated_gradient(state, metaparameters, *batch)
         return self.trainer.update(state, metaparameters, gradient), gradient.loss
+
+    def _add_part_device(
+        self,
+        sums: Any,
+        states: TrialState,
+        metaparameters: Metaparameters,
+        alive: jax.Array,
+        part: Any,
+    ) -> Any:
+        """Add micro-batches of a step's batches to the sums over those before them."""
+        batch_axis = None if self.shared_batches else 0
+
+        def add(sums: Any, state: TrialState, metaparameters: Metaparameters, part: Any) -> Any:
+            # The only step of the part.
+            batch = (self._shared_among_devices(array[0], axis=1) for array in part)
+            return self.trainer.with_micro_batches(sums, state, metaparameters, *batch)
+
+        def add_group(each: Callable[..., Any], sums: Any, *arrays: Any) -> Any:
+            *of_trials, alive, part = arrays
+            added = each(add, (0, 0, 0, batch_axis))
+            return jax.lax.cond(alive.any(), lambda: added(sums, *of_trials, part), lambda: sums)
+
+        grouped = of_group(add_group, (0, 0, 0, 0, batch_axis))
+        arrays = sums, states, metaparameters, alive
+        if self.shared_batches:
+            return self._over_groups(lambda *of_trials: grouped(*of_trials, part), *arrays)
+        return self._over_groups(grouped, *arrays, part)
+
+    def _update_device(
+        self,
+        micro_batches: int,
+        sums: Any,
+        states: TrialState,
+        metaparameters: Metaparameters,
+        alive: jax.Array,
+    ) -> tuple[TrialState, jax.Array]:
+        """Return the states after the step whose sums these are, and its losses."""
+
+        def update(
+            sums: Any, state: TrialState, metaparameters: Metaparameters
+        ) -> tuple[TrialState, jax.Array]:
+            gradient = self.trainer.gradient_of_sums(sums, micro_batches)
+            return self.trainer.update(state, metaparameters, gradient), gradient.loss[None]
+
+        def update_group(each: Callable[..., Any], sums: Any, *arrays: Any) -> Any:
+            states, metaparameters, alive = arrays
+            lost = jnp.full((*alive.shape, 1), jnp.nan, jnp.float32)
+            return jax.lax.cond(
+                alive.any(),
+                lambda: each(update, 0)(sums, states, metaparameters),
+                lambda: (states, lost),
+            )
+
+        updated: tuple[TrialState, jax.Array] = self._over_groups(
+            of_group(update_group), sums, states, metaparameters, alive
+        )
+        return updated
 
     def _evaluate_device(self, states: TrialState, alive: jax.Array, split: Any) -> Any:
         def evaluate(state: TrialState) -> Any:

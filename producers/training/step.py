@@ -155,12 +155,34 @@ class Trainer:
     ) -> Gradient:
         """Return the gradient of the mean loss of a batch, a micro-batch after the other.
 
-        Inputs and targets are [micro-batches, micro-batch, ...]. The running statistics are those
-        of all ghost batches together, as without accumulation: a layer's new average is linear in
-        the batch's, and every micro-batch starts from the same. What else the model holds, such as
-        the random state of dropout, goes on from one micro-batch to the next.
+        Inputs and targets are [micro-batches, micro-batch, ...].
+        """
+        sums = self.no_sums(state)
+        sums = self.with_micro_batches(sums, state, metaparameters, inputs, targets)
+        return self.gradient_of_sums(sums, inputs.shape[0])
+
+    def no_sums(self, state: TrialState) -> Any:
+        """Return the sums over no micro-batch, and what else the model holds before the first.
+
+        The running statistics are summed: a layer's new average is linear in the batch's, and every
+        micro-batch starts from the same, so that they are those of all ghost batches together, as
+        without accumulation. What else there is, such as the random state of dropout, goes on from
+        one micro-batch to the next.
         """
         averages, others = nnx.split_state(state.statistics, nnx.BatchStat, ...)
+        zero = jnp.float32(0)
+        return jax.tree.map(jnp.zeros_like, (zero, zero, state.parameters, averages)), others
+
+    def with_micro_batches(
+        self,
+        sums: Any,
+        state: TrialState,
+        metaparameters: Metaparameters,
+        inputs: jax.Array,
+        targets: jax.Array,
+    ) -> Any:
+        """Add the next micro-batches of a batch to the sums."""
+        averages, _ = nnx.split_state(state.statistics, nnx.BatchStat, ...)
 
         def summed_loss(parameters: Any, others: Any, inputs: jax.Array, targets: jax.Array) -> Any:
             statistics = nnx.merge_state(averages, others)
@@ -177,12 +199,12 @@ class Trainer:
             )
             return (jax.tree.map(jnp.add, sums, (total, weight, gradients, after)), others), None
 
-        zeros = jax.tree.map(
-            jnp.zeros_like, (jnp.float32(0), jnp.float32(0), state.parameters, averages)
-        )
-        (sums, others), _ = jax.lax.scan(add_one, (zeros, others), (inputs, targets))
-        total, weight, gradients, summed = sums
-        means = jax.tree.map(lambda value: value / inputs.shape[0], summed)
+        return jax.lax.scan(add_one, sums, (inputs, targets))[0]
+
+    def gradient_of_sums(self, sums: Any, micro_batches: int) -> Gradient:
+        """Return the gradient of the mean loss from the sums over all micro-batches."""
+        (total, weight, gradients, summed), others = sums
+        means = jax.tree.map(lambda value: value / micro_batches, summed)
         return Gradient(
             total / weight,
             jax.tree.map(lambda gradient: gradient / weight, gradients),

@@ -21,6 +21,7 @@ from producers.datasets.forms import ImageForm
 from producers.datasets.split import Split
 from producers.seeds import AUGMENTATION
 from producers.training.batches import BatchStream
+from producers.training.block import Parts
 from producers.training.mesh import DATA, TRIAL, from_processes
 
 if TYPE_CHECKING:
@@ -33,9 +34,12 @@ if TYPE_CHECKING:
 WAITED = "/dbtool/waited_for_examples"
 """The event of JAX's monitoring that has the seconds that training waited before a call."""
 _BYTES_A_CALL = 128 * 2**20
+_BYTES_OF_A_STEP = 2**30
 _MOST_STEPS_A_CALL = 1_024
 _CALLS_AHEAD = 2
 _EXAMPLES_A_PIECE = 64
+# The first step, how many steps, and the number of the part of their micro-batches.
+_Call = tuple[int, int, int]
 _Wanted = TypeVar("_Wanted")
 _Read = TypeVar("_Read")
 _READERS = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="examples")
@@ -101,7 +105,15 @@ class StreamedDraw:
         # Trials start in the order of the slots, which are filled up with the last one.
         first = np.minimum(np.arange(program.slots(len(seeds))), len(seeds) - 1)
         self._wanted = frozenset(self._slots_here(first, np.ones(len(first), bool)).values())
-        self._calls = _ahead(self._read, calls(targets, self._capacity, first_step))
+        self._parts = _parts(program.trainer.form, len(seeds), self._shape)
+        self._calls = _ahead(
+            self._read,
+            [
+                (*call, part)
+                for call in calls(targets, self._capacity, first_step)
+                for part in range(self._parts)
+            ],
+        )
 
     def capacity(self, slots: int) -> int:
         """Return the most steps of a call, on any number of slots."""
@@ -110,10 +122,16 @@ class StreamedDraw:
 
     def __call__(self, trials: np.ndarray, alive: np.ndarray, first_step: int, steps: int) -> Any:
         """Return inputs and targets on the devices, as `BlockProgram.advance` takes them."""
+        parts = (
+            self._part(trials, alive, (first_step, steps, part)) for part in range(self._parts)
+        )
+        return next(parts) if self._parts == 1 else Parts(self._shape[0], parts)
+
+    def _part(self, trials: np.ndarray, alive: np.ndarray, due: _Call) -> Any:
         started = time.perf_counter()
         call, read = next(self._calls)
-        if call != (first_step, steps):
-            raise ValueError(f"the call {(first_step, steps)} is due, and {call} was read")
+        if call != due:
+            raise ValueError(f"the call {due} is due, and {call} was read")
         slots = self._slots_here(trials, alive)
         wanted = frozenset(slots.values())
         for trial in wanted - read.keys():
@@ -142,20 +160,25 @@ class StreamedDraw:
         here = {slot for part in parts if part for slot in range(len(trials))[part[0]]}
         return {slot: int(trials[slot]) for slot in sorted(here) if alive[slot]}
 
-    def _read(self, call: tuple[int, int]) -> dict[int, Split]:
+    def _read(self, call: _Call) -> dict[int, Split]:
         wanted = sorted(self._wanted)
         return {trial: self._read_trial(trial, self._streams[trial], call) for trial in wanted}
 
-    def _read_trial(self, trial: int, stream: BatchStream, call: tuple[int, int]) -> Split:
+    def _read_trial(self, trial: int, stream: BatchStream, call: _Call) -> Split:
         """Read arrays [steps, micro-batches, this process's part of a micro-batch, ...]."""
-        first_step, count = call
+        first_step, count, part = call
         batches = stream.take(first_step, count)
         shape = (count, *self._shape)
-        part = self._part_of_micro_batches()
-        taken = batches.reshape(shape)[:, :, part]
+        together = self._shape[0] // self._parts
+        here = (
+            slice(None),
+            slice(part * together, (part + 1) * together),
+            self._part_of_micro_batches(),
+        )
+        taken = batches.reshape(shape)[here]
         # The step and the number in its batch of each example that this process takes.
         steps, numbers = (
-            np.asarray(each).reshape(shape)[:, :, part].ravel()
+            np.asarray(each).reshape(shape)[here].ravel()
             for each in np.indices(batches.shape, dtype=np.int64)
         )
 
@@ -185,7 +208,7 @@ class StreamedDraw:
         like = getattr(self._like, part) if some is None else some
         here = self._part_of_micro_batches()
         micro_batches, micro_batch = self._shape
-        steps_of_slots = (len(read), self._capacity, micro_batches)
+        steps_of_slots = (len(read), self._capacity, micro_batches // self._parts)
         local = np.zeros((*steps_of_slots, here.stop - here.start, *like.shape[1:]), like.dtype)
         for row, split in zip(local, read, strict=True):
             if split is not None:
@@ -202,6 +225,23 @@ class StreamedDraw:
     def _like(self) -> Split:
         """Read an example for its shapes and types: a process may hold no trial that is alive."""
         return self._source.read(np.zeros(1, np.int64), None)
+
+
+def _parts(form: Form, streams: int, shape: tuple[int, int]) -> int:
+    """Return how many parts a step's micro-batches are read in: one, or as few as fit a call.
+
+    Programs for parts round the last digits otherwise, so that only what hosts hardly hold has any.
+    """
+    micro_batches, micro_batch = shape
+    bytes_a_part = streams * micro_batch * _bytes_an_example(form)
+    if micro_batches * bytes_a_part <= _BYTES_OF_A_STEP:
+        return 1
+    most = max(1, _BYTES_A_CALL // bytes_a_part)
+    return next(
+        parts
+        for parts in range(1, micro_batches + 1)
+        if micro_batches % parts == 0 and micro_batches // parts <= most
+    )
 
 
 def streamed_slices(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import time
+import tracemalloc
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from producers.datasets.forms import GREY_28
 from producers.training import stream
 from producers.training.batches import BatchStream
 from producers.training.run import evaluated
-from producers.training.stream import calls
+from producers.training.stream import StreamedDraw, calls
 from tests.support.blocks import (
     TEXTS,
     CountedSource,
@@ -197,3 +198,57 @@ def test_waits_for_examples_are_told() -> None:
     # The calls end at the evaluations after step 1, 4 and 12; four trials are read for each.
     assert (heard, len(waits)) == (3, 6)
     assert waits[0] >= 0.4
+
+
+@pytest.mark.parametrize(
+    ("problem", "bytes_a_call", "options"),
+    [
+        # Parts of one micro-batch, and of two of the four.
+        ("fc", 1, {"diverging": DIVERGING}),
+        pytest.param("fc", 40_000, {"lanes": 2}, marks=pytest.mark.slow),
+        ("fc", 1, {"shared": True, "lanes": 4}),
+        pytest.param("normalised", 1, {"micro_batch": 8}, marks=pytest.mark.slow),
+        pytest.param("pairs", 1, {"devices": 8, "devices_a_trial": 4}, marks=pytest.mark.slow),
+        pytest.param("transformer", 1, {}, marks=pytest.mark.slow),
+    ],
+)
+def test_steps_in_parts_are_those_of_whole_batches(
+    monkeypatch: pytest.MonkeyPatch, problem: str, bytes_a_call: int, options: dict[str, Any]
+) -> None:
+    options = {"micro_batch": 4, "streamed": True} | options
+    whole = train(problem, **options)
+    monkeypatch.setattr(stream, "_BYTES_OF_A_STEP", 0)
+    monkeypatch.setattr(stream, "_BYTES_A_CALL", bytes_a_call)
+    assert_close(train(problem, **options), whole)
+
+
+def peak_of_step(batch_size: int, micro_batch: int) -> int:
+    """The most bytes of NumPy's arrays while a trial takes steps of large batches."""
+    program = compiled("fc", 1, 1, 1, False, micro_batch)
+    source = CountedSource(made_up_split(program.trainer.form, batch_size, 1))
+    draw = StreamedDraw(
+        program, source, [0], batch_size=batch_size, augmentation=False, targets=[1, 2, 3]
+    )
+    rates = {name: np.full(1, 0.1, np.float32) for name in ("learning_rate", "momentum")}
+    alive = np.ones(1, bool)
+    states = program.start(np.zeros(1, np.uint32))
+    tracemalloc.start()
+    try:
+        for step in range(3):
+            batches = draw(np.zeros(1, int), alive, step, 1)
+            states, losses = program.advance(states, rates, alive, batches, 1, None)
+            assert np.isfinite(losses).all()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+def test_a_host_holds_parts_of_a_large_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_size, micro_batch = 8_192, 128
+    a_step = batch_size * 28 * 28
+    # Whole batches take several times their bytes, some calls ahead.
+    monkeypatch.setattr(stream, "_BYTES_A_CALL", a_step // 64)
+    assert peak_of_step(batch_size, micro_batch) > 3 * a_step
+    monkeypatch.setattr(stream, "_BYTES_OF_A_STEP", a_step // 2)
+    assert peak_of_step(batch_size, micro_batch) < a_step / 2
