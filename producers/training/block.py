@@ -21,11 +21,12 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
+from producers.training.parts import Parts, PartsProgram
 from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import of_each, of_each_if_any, of_group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy as np
 
@@ -45,20 +46,6 @@ class SplitArrays:
 
     def __len__(self) -> int:
         return self.inputs.shape[0]
-
-
-@dataclass(frozen=True)
-class Parts:
-    """A step's batches, some of their micro-batches after the others.
-
-    Attributes:
-        micro_batches: how many a batch has.
-        read: yields inputs and targets of some of them, as `BlockProgram.advance` takes those of a
-            step that has no more.
-    """
-
-    micro_batches: int
-    read: Iterator[tuple[jax.Array, jax.Array]]
 
 
 class BlockProgram:
@@ -102,48 +89,35 @@ class BlockProgram:
         self.evaluation_batch = evaluation_batch
         self._divisor = divisor
         self._micro_batch = micro_batch
-        self._by_trial = NamedSharding(mesh, TRIALS)
+        self.by_trial = NamedSharding(mesh, TRIALS)
         # So that no process waits once more for what others hold.
-        self._for_hosts = NamedSharding(mesh, EVERYWHERE if mesh.is_multi_process else TRIALS)
-        self.compiled_start = self._compiled(jax.vmap(trainer.start), TRIALS)
+        self.for_hosts = NamedSharding(mesh, EVERYWHERE if mesh.is_multi_process else TRIALS)
+        self.compiled_start = self.compiled(jax.vmap(trainer.start), TRIALS)
         batches = EVERYWHERE if shared_batches else TRIALS
-        self.compiled_advance = self._compiled(
+        self.compiled_advance = self.compiled(
             self._advance_device,
             *(TRIALS, TRIALS, TRIALS, batches, EVERYWHERE, EVERYWHERE),
-            out=(self._by_trial, self._for_hosts),
+            out=(self.by_trial, self.for_hosts),
             donate=0,
         )
-        self._no_sums = self._compiled(partial(self._over_groups, of_each(trainer.no_sums)), TRIALS)
-        self._with_part = self._compiled(
-            self._add_part_device,
-            *(TRIALS, TRIALS, TRIALS, TRIALS, batches),
-            donate=0,
-        )
-        self._updated = cache(
-            lambda micro_batches: self._compiled(
-                partial(self._update_device, micro_batches),
-                *(TRIALS, TRIALS, TRIALS, TRIALS),
-                out=(self._by_trial, self._for_hosts),
-                donate=1,
-            )
-        )
+        self._in_parts = PartsProgram(self)
         # The states of some slots alone, int [new slots].
         self.kept: Callable[[TrialState, np.ndarray], TrialState] = jax.jit(
             lambda states, slots: jax.tree.map(lambda array: array[slots], states),
-            out_shardings=self._by_trial,
+            out_shardings=self.by_trial,
         )
         self._measure = cache(
-            lambda measure: self._compiled(
+            lambda measure: self.compiled(
                 partial(self._measure_device, measure),
                 *(TRIALS, TRIALS, TRIALS, EVERYWHERE, EVERYWHERE),
-                out=self._for_hosts,
+                out=self.for_hosts,
             )
         )
         evaluated = TRIALS, TRIALS, EVERYWHERE
-        self.compiled_evaluate = self._compiled(
-            self._evaluate_device, *evaluated, out=self._for_hosts
+        self.compiled_evaluate = self.compiled(
+            self._evaluate_device, *evaluated, out=self.for_hosts
         )
-        self._sensitivity = self._compiled(self._sensitivity_device, TRIALS, EVERYWHERE)
+        self._sensitivity = self.compiled(self._sensitivity_device, TRIALS, EVERYWHERE)
 
     @property
     def devices_a_trial(self) -> int:
@@ -219,14 +193,8 @@ class BlockProgram:
         """
         on_devices = jax.tree.map(self._put_trials, (dict(metaparameters), alive))
         if isinstance(batches, Parts):
-            sums = self._no_sums(states)
-            for part in batches.read:
-                # Two parts at most take the devices' memory.
-                sums = self._with_part(jax.block_until_ready(sums), states, *on_devices, part)
-            in_parts: tuple[TrialState, jax.Array] = self._updated(batches.micro_batches)(
-                sums, states, *on_devices
-            )
-            return in_parts
+            values, trained = on_devices
+            return self._in_parts.step(states, values, trained, batches)
         if training is not None and self.mesh.is_multi_process:
             batches = put(batches, self.mesh, EVERYWHERE if self.shared_batches else TRIALS)
         arrays = None if training is None else (training.inputs, training.targets)
@@ -260,7 +228,7 @@ class BlockProgram:
             )
             states = states._replace(masks=masks)
         on_devices: TrialState = jax.tree.map(
-            lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=self._by_trial), states
+            lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=self.by_trial), states
         )
         return on_devices
 
@@ -274,8 +242,8 @@ class BlockProgram:
             kept = masks(state.parameters, sensitivity, sparsity, biases=biases)
             return self.trainer.pruned(state, kept)
 
-        prune_device = partial(self._over_groups, of_each(prune))
-        result: TrialState = self._compiled(prune_device, TRIALS, TRIALS)(states, sensitivity)
+        prune_device = partial(self.over_groups, of_each(prune))
+        result: TrialState = self.compiled(prune_device, TRIALS, TRIALS)(states, sensitivity)
         return result
 
     def measure(
@@ -309,13 +277,21 @@ class BlockProgram:
     def _put_trials(self, array: np.ndarray) -> jax.Array | np.ndarray:
         return put(array, self.mesh, TRIALS) if self.mesh.is_multi_process else array
 
-    def _compiled(
+    def compiled(
         self,
         function: Callable[..., Any],
         *specs: PartitionSpec,
         out: Any = None,
         donate: int | None = None,
     ) -> jax.stages.Wrapped:
+        """Return a function of what a device holds, compiled for all of the mesh.
+
+        Args:
+            function: takes and returns pytrees of arrays, trials first.
+            specs: how each argument is divided.
+            out: the shardings of what is returned; None for those of trials.
+            donate: the argument whose memory is reused.
+        """
         axes = {TRIAL} if self.devices_a_trial > 1 else {TRIAL, DATA}
         sharded = jax.shard_map(
             function,
@@ -328,17 +304,19 @@ class BlockProgram:
         return jax.jit(
             sharded,
             donate_argnums=() if donate is None else donate,
-            out_shardings=out or self._by_trial,
+            out_shardings=out or self.by_trial,
         )
 
-    def _over_groups(self, function: Callable[..., Any], *arrays: Any) -> Any:
+    def over_groups(self, function: Callable[..., Any], *arrays: Any) -> Any:
+        """Apply a function of a group of trials to one group of a device's after the other."""
         slots = jax.tree.leaves(arrays)[0].shape[0]
         lanes = min(self._lanes, slots)
         grouped = jax.tree.map(lambda a: a.reshape(-1, lanes, *a.shape[1:]), arrays)
         results = jax.lax.map(lambda group: function(*group), grouped)
         return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), results)
 
-    def _shared_among_devices(self, examples: jax.Array, axis: int) -> jax.Array:
+    def shared_among_devices(self, examples: jax.Array, axis: int) -> jax.Array:
+        """Divide an axis of examples among the devices of a trial, where they divide it evenly."""
         if self.devices_a_trial == 1 or examples.shape[axis] % self.devices_a_trial:
             return examples
         spec = PartitionSpec(*[None] * axis, DATA)
@@ -389,10 +367,10 @@ class BlockProgram:
 
         advance = of_group(advance_group, (0, 0, 0, batch_axis))
         if self.shared_batches:
-            return self._over_groups(
+            return self.over_groups(
                 lambda *of_trials: advance(*of_trials, batches), states, metaparameters, alive
             )
-        return self._over_groups(advance, states, metaparameters, alive, batches)
+        return self.over_groups(advance, states, metaparameters, alive, batches)
 
     def _one_step(
         self,
@@ -401,7 +379,7 @@ class BlockProgram:
         metaparameters: Metaparameters,
         batch: Any,
     ) -> tuple[TrialState, jax.Array]:
-        divide = partial(self._shared_among_devices, axis=1)
+        divide = partial(self.shared_among_devices, axis=1)
         batch = jax.tree.map(divide, batch)
         if training is not None:
             batch = tuple(divide(examples[batch]) for examples in training)
@@ -411,69 +389,12 @@ class BlockProgram:
             gradient = self.trainer.accumulated_gradient(state, metaparameters, *batch)
         return self.trainer.update(state, metaparameters, gradient), gradient.loss
 
-    def _add_part_device(
-        self,
-        sums: Any,
-        states: TrialState,
-        metaparameters: Metaparameters,
-        alive: jax.Array,
-        part: Any,
-    ) -> Any:
-        """Add micro-batches of a step's batches to the sums over those before them."""
-        batch_axis = None if self.shared_batches else 0
-
-        def add(sums: Any, state: TrialState, metaparameters: Metaparameters, part: Any) -> Any:
-            # The only step of the part.
-            batch = (self._shared_among_devices(array[0], axis=1) for array in part)
-            return self.trainer.with_micro_batches(sums, state, metaparameters, *batch)
-
-        def add_group(each: Callable[..., Any], sums: Any, *arrays: Any) -> Any:
-            *of_trials, alive, part = arrays
-            added = each(add, (0, 0, 0, batch_axis))
-            return jax.lax.cond(alive.any(), lambda: added(sums, *of_trials, part), lambda: sums)
-
-        grouped = of_group(add_group, (0, 0, 0, 0, batch_axis))
-        arrays = sums, states, metaparameters, alive
-        if self.shared_batches:
-            return self._over_groups(lambda *of_trials: grouped(*of_trials, part), *arrays)
-        return self._over_groups(grouped, *arrays, part)
-
-    def _update_device(
-        self,
-        micro_batches: int,
-        sums: Any,
-        states: TrialState,
-        metaparameters: Metaparameters,
-        alive: jax.Array,
-    ) -> tuple[TrialState, jax.Array]:
-        """Return the states after the step whose sums these are, and its losses."""
-
-        def update(
-            sums: Any, state: TrialState, metaparameters: Metaparameters
-        ) -> tuple[TrialState, jax.Array]:
-            gradient = self.trainer.gradient_of_sums(sums, micro_batches)
-            return self.trainer.update(state, metaparameters, gradient), gradient.loss[None]
-
-        def update_group(each: Callable[..., Any], sums: Any, *arrays: Any) -> Any:
-            states, metaparameters, alive = arrays
-            lost = jnp.full((*alive.shape, 1), jnp.nan, jnp.float32)
-            return jax.lax.cond(
-                alive.any(),
-                lambda: each(update, 0)(sums, states, metaparameters),
-                lambda: (states, lost),
-            )
-
-        updated: tuple[TrialState, jax.Array] = self._over_groups(
-            of_group(update_group), sums, states, metaparameters, alive
-        )
-        return updated
-
     def _evaluate_device(self, states: TrialState, alive: jax.Array, split: Any) -> Any:
         def evaluate(state: TrialState) -> Any:
             model = self.trainer.evaluated(state), state.statistics
             return self._sum_over(split, partial(self.trainer.evaluation_totals, *model))
 
-        return self._over_groups(of_each_if_any(evaluate, 0), alive, states)
+        return self.over_groups(of_each_if_any(evaluate, 0), alive, states)
 
     def _sensitivity_device(self, states: TrialState, training: Any) -> Any:
         def sensitivity(state: TrialState) -> Any:
@@ -485,7 +406,7 @@ class BlockProgram:
             summed = self._sum_over(training, gradients)
             return connection_sensitivity(state.parameters, summed)
 
-        return self._over_groups(of_each(sensitivity), states)
+        return self.over_groups(of_each(sensitivity), states)
 
     def _measure_device(
         self,
@@ -501,7 +422,7 @@ class BlockProgram:
         def measured(state: TrialState, metaparameters: Metaparameters) -> dict[str, jax.Array]:
             return measure.function(self.trainer, state, metaparameters, slices)
 
-        return self._over_groups(of_each_if_any(measured, jnp.nan), alive, states, metaparameters)
+        return self.over_groups(of_each_if_any(measured, jnp.nan), alive, states, metaparameters)
 
     def _sum_over(self, split: Any, function: Callable[..., Any]) -> Any:
         examples, *shape = split[0].shape
@@ -514,7 +435,7 @@ class BlockProgram:
         slices = jax.tree.map(lambda a: a[:whole].reshape(-1, size, *a.shape[1:]), split)
 
         def add_slice(sums: Any, part: Any) -> tuple[Any, None]:
-            divided = (self._shared_among_devices(array, 0) for array in part)
+            divided = (self.shared_among_devices(array, 0) for array in part)
             return jax.tree.map(jnp.add, sums, function(*divided)), None
 
         function = jax.jit(function, inline=True)  # traced once for its shapes and its code

@@ -21,8 +21,8 @@ from producers.datasets.forms import ImageForm
 from producers.datasets.split import Split
 from producers.seeds import AUGMENTATION
 from producers.training.batches import BatchStream
-from producers.training.block import Parts
 from producers.training.mesh import DATA, TRIAL, from_processes
+from producers.training.parts import Parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
