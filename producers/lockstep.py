@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import UsageError
-from producers.search import Range
+from producers.search import OUTER, Range
 from producers.workloads.definition import EvaluationRule
 
 if TYPE_CHECKING:
@@ -130,7 +130,6 @@ EFFECTIVE_RATE = "effective_learning_rate"
 _RATE, _MOMENTUM = "learning_rate", "momentum"
 # Chosen: decades of the effective learning rate, and of one minus the momentum.
 _RATE_DECADES, _MOMENTUM_DECADES = 1.5, 1.0
-_OUTER = 0.1
 
 
 @dataclass(frozen=True)
@@ -278,10 +277,10 @@ def _beyond(inside: Range, whole: Range, position: float, decades: float) -> Ran
     """Return the part of a range beyond the edge near a position; None away from edges."""
     factor = 10**decades
     low, high = inside.minimum, inside.maximum
-    if position < _OUTER and low > whole.minimum:
+    if position < OUTER and low > whole.minimum:
         further = low / factor if inside.scale == "LOG_SCALE" else 1 - (1 - low) * factor
         return _within(whole, further, low)
-    if position > 1 - _OUTER and high < whole.maximum:
+    if position > 1 - OUTER and high < whole.maximum:
         further = high * factor if inside.scale == "LOG_SCALE" else 1 - (1 - high) / factor
         return _within(whole, high, further)
     return None

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Of a range's scale, on either side: better values may lie beyond a best one there.
+OUTER = 0.1
+
 Scale = Literal["LINEAR_SCALE", "LOG_SCALE", "REVERSE_LOG_SCALE"]
 
 
@@ -70,6 +73,10 @@ class Range:
         """Return a value's position on the range's scale: 0 at the minimum, 1 at the maximum."""
         low, high = self._scaled(self.minimum), self._scaled(self.maximum)
         return 0.5 if low == high else (self._scaled(value) - low) / (high - low)
+
+    def is_at_edge(self, value: float) -> bool:
+        """Return whether a value lies in the outer tenth of the range's scale, on either side."""
+        return not OUTER <= self.position(value) <= 1 - OUTER
 
     def to_json(self) -> dict[str, Any]:
         """Return the range as `study.json` writes it."""
@@ -142,6 +149,15 @@ def search_space_json(
 ) -> dict[str, dict[str, Any]]:
     """Return the search space as `parameter_configs` of a `study.json`."""
     return {name: metaparameter.to_json() for name, metaparameter in space.items()}
+
+
+def ranges(space: Mapping[str, Mapping[str, Any]]) -> dict[str, Range]:
+    """Return the ranges in `parameter_configs` of a `study.json`, without its choices."""
+    return {
+        name: Range(each["min_value"], each["max_value"], each["scale"], each["type"] == "INTEGER")
+        for name, each in space.items()
+        if "scale" in each
+    }
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The progress of a sweep: a bar on a terminal, a line for each shard elsewhere.
+"""The progress of a sweep: a bar on a terminal, a line a minute and a study elsewhere.
 
 With --watch, there is a row for each study, too.
 """
@@ -6,22 +6,19 @@ With --watch, there is a row for each study, too.
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from dbtool.cli.messages import tell
-from dbtool.core.contract import OTHER_METRICS, metric_columns
 from dbtool.core.errors import counted, few_of
+from producers.cli.lines import told_in_lines
 from producers.cli.speed import Pace, hearing_of_waits
+from producers.cli.standing import Standing
+from producers.sweep.outcome import values_of
 from producers.sweep.run import SweepEvents, all_blocks, held_index, next_blocks
-from producers.training.stopping import Goal, falling
+from producers.training.stopping import Goal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
     from producers.training.block_record import BlockRecord
-    from producers.workloads.definition import Workload
 
 _FEW = 3
 
@@ -60,7 +56,8 @@ class Remarks:
         self._trained[study.name] = study
         if study.workload.goal is not None:
             goal = Goal.of(study.workload)
-            if goal.reached(_before_training(self._out / shard.path, goal.metric)).any():
+            _, steps, values = values_of([self._out / shard.path], goal.metric)
+            if goal.reached(values[steps == 0]).any():
                 self._passed[study.name] = None
 
     def tell(self) -> None:
@@ -81,32 +78,23 @@ class Remarks:
             )
 
 
-def _before_training(path: Path, metric: str) -> np.ndarray:
-    """Return the values of a metric at step 0 of the trials of a shard."""
-    import pyarrow.parquet as pq
-
-    column = metric if metric in metric_columns() else OTHER_METRICS
-    rows = pq.read_table(path, columns=[column], filters=[("step", "=", 0)])
-    held = rows[column].drop_null().to_pylist()
-    if column == OTHER_METRICS:
-        held = [json.loads(each).get(metric, math.nan) for each in held]
-    return np.array(held, float)
-
-
 _HEADING = "batch size  trials  dropped  diverged      best  past goal    steps  over steps"
 _MOST_ROWS = 16
-_HEIGHTS = "▁▂▃▄▅▆▇█"
-_WIDTH = 10
 
 
 @contextlib.contextmanager
 def sweep_progress(
-    studies: Sequence[StudyPlan], out: Path, options: SweepOptions, *, watch: bool = False
+    studies: Sequence[StudyPlan],
+    out: Path,
+    options: SweepOptions,
+    *,
+    watch: bool = False,
+    seconds: float = 60.0,
 ) -> Iterator[SweepEvents]:
     """Show the events of a sweep on standard error.
 
     With `watch`, also how each study comes along: on a terminal all the time, elsewhere a line at
-    its end.
+    its end. Where there is no terminal, a line tells every so many seconds what is in training.
     """
     left = next_blocks(studies, held_index(out), options)
     planned = sum(
@@ -168,14 +156,23 @@ def sweep_progress(
             block_steps = 0
             progress.update(task, completed=passed)
             remarks.on_shard(shard)
-            if not on_terminal:
-                tell(f"wrote {out / shard.path} ({counted(shard.rows, 'measurement')})")
 
-        yield SweepEvents(on_block, on_steps, on_shard, on_record)
+        events = SweepEvents(on_block, on_steps, on_shard, on_record=on_record)
+        with contextlib.ExitStack() as stack:
+            if not on_terminal:
+                events = stack.enter_context(
+                    told_in_lines(events, out, lambda: _state(progress), seconds)
+                )
+            yield events
         rows.end()
     remarks.tell()
     if not planned:
         tell(f"nothing to train: {_why_nothing(studies, out, options)}")
+
+
+def _state(progress: Progress) -> str:
+    (task,) = progress.tasks
+    return f"{task.percentage:.0f} % of the sweep, {task.fields['speed'] or 'starting'}"
 
 
 def _bar(rows: Callable[[], list[str]], *, disable: bool) -> Progress:
@@ -211,64 +208,6 @@ def _why_nothing(studies: Sequence[StudyPlan], out: Path, options: SweepOptions)
             "a smaller --block makes more of them"
         )
     return f"{out} holds every trial of slice {part}"
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How trials of a study stand.
-
-    Attributes:
-        counts: how many `trials` there are, of each status, and `past` the goal at any time.
-        steps: the fewest steps that one took to the goal; infinite where none got there.
-        evaluated: the step after the last evaluation.
-        best: each step after which the best cost of all trials fell, and that cost, in order.
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)
-    steps: float = math.inf
-    evaluated: int = 0
-    best: tuple[tuple[int, float], ...] = ()
-
-    @classmethod
-    def of(cls, record: BlockRecord, workload: Workload) -> Self:
-        """How the trials of a block stand."""
-        goal = Goal.of(workload)
-        trials, steps, values = record.values(goal.metric)
-        reached = goal.reached(values)
-        counts = Counter(trials=record.trials, past=len(np.unique(trials[reached])))
-        counts.update(map(record.status, range(record.trials)))
-        soonest = min(steps[reached].tolist(), default=math.inf)
-        best = falling(zip(steps.tolist(), goal.cost(values).tolist(), strict=True))
-        return cls(counts, soonest, int(steps.max(initial=0)), best)
-
-    def __add__(self, other: Standing) -> Standing:
-        """How the trials of both stand."""
-        return Standing(
-            self.counts + other.counts,
-            min(self.steps, other.steps),
-            max(self.evaluated, other.evaluated),
-            falling([*self.best, *other.best]),
-        )
-
-    def row(self, study: StudyPlan) -> str:
-        """Return the row of a study, of at most 79 columns."""
-        sign, counts = -1 if study.workload.maximize else 1, self.counts
-        best = f"{sign * self.best[-1][1]:.3g}" if self.best else "-"
-        steps = f"{self.steps:,.0f}" if counts["past"] else "-"
-        return (
-            f"{study.batch_size:>10,}  {counts['trials']:>6,}  {counts['INCOMPLETE']:>7,}  "
-            f"{counts['INFEASIBLE']:>8,}  {best:>8}  {counts['past']:>9,}  {steps:>7}  "
-            f"{self._curve(sign) if self.best else ''}"
-        )
-
-    def _curve(self, sign: int) -> str:
-        """Return the best value so far over the steps, on a logarithmic scale where it can be."""
-        steps, costs = np.array(self.best).T
-        at = np.searchsorted(steps, np.linspace(0, self.evaluated, _WIDTH), "right") - 1
-        values = sign * costs[np.maximum(at, 0)]
-        values = np.log(values) if (values > 0).all() else values
-        scaled = (values - values.min()) / (np.ptp(values) or 1) * (len(_HEIGHTS) - 1)
-        return "".join(_HEIGHTS[height] for height in scaled.round().astype(int))
 
 
 class Watch:

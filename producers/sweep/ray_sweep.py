@@ -77,6 +77,8 @@ def run_on_ray(
                 events.on_shard(writer.receive(shard))
                 if not cluster.trains(study):
                     cluster.submit(study, next_blocks([study], writer.index, options)[0])
+                if not cluster.trains(study):
+                    events.on_study(study)
 
 
 def _from_anywhere(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import Footer
@@ -23,6 +22,7 @@ from dbtool.core.shards import read_footer, read_tables, write_shard
 from producers.lockstep import Optimum, Windows, together
 from producers.search import points, search_space_json
 from producers.seeds import SEARCH, derived_seed
+from producers.sweep.outcome import best_of, values_of
 from producers.sweep.run import ROUNDS_FOLDER, refuse_other
 from producers.training.mesh import from_first, is_first
 from producers.training.optimizers import optimizer_definition
@@ -31,6 +31,8 @@ from producers.training.stopping import FirstToGoal, Goal, falling
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    import pyarrow as pa
 
     from dbtool.core.footer import Study
     from dbtool.core.index import Index
@@ -246,21 +248,15 @@ def _outcome(path: Path, goal: Goal, most_steps: int) -> dict[str, Any]:
     trials = read_footer(path).trials
     metaparameters = {trial.trial_id: trial.metaparameters for trial in trials}
     complete = [trial.steps for trial in trials if trial.status == "COMPLETE"]
-    columns = ["trial_id", "step", goal.metric]
-    table = pa.concat_tables(read_tables(path, columns)).drop_null()
-    trial, step, value = (table[name].to_numpy() for name in ("trial_id", "step", goal.metric))
-    cost, reached = goal.cost(value), goal.reached(value)
-    # The last key counts first.
-    order = np.lexsort((trial, step, cost))
-    if reached.any():
-        order = np.lexsort((trial, step, ~reached))
-    best = int(order[0])
+    values = values_of([path], goal.metric)
+    trial, step, value = values
+    cost, best = goal.cost(value), best_of(values, goal)
     leads = np.isin(trial, trial[goal.near(value)])
     return {
         "best_trial": int(trial[best]),
         "best": metaparameters[int(trial[best])],
         "best_cost": float(cost[best]),
-        "reached_at": int(step[best]) if reached.any() else None,
+        "reached_at": int(step[best]) if goal.reached(value).any() else None,
         "stopped_at": max(complete, default=most_steps),
         "leader": falling(zip(step[leads].tolist(), cost[leads].tolist(), strict=True)),
     }

@@ -165,6 +165,7 @@ class SweepEvents:
         on_block: of a study and trials, before they are trained.
         on_steps: of trial-steps, as they are done.
         on_shard: of a shard, once it is written.
+        on_study: of a study, once the last of its blocks that are trained here is written.
         on_record: of what the block in training has measured so far: before its first step, where
             it is what a checkpoint held, after each evaluation and at its end. A Ray cluster's
             workers tell nothing of the kind.
@@ -174,6 +175,7 @@ class SweepEvents:
     on_block: Callable[[StudyPlan, Sequence[int]], None]
     on_steps: Callable[[int], None]
     on_shard: Callable[[Shard], None]
+    on_study: Callable[[StudyPlan], None] = lambda _: None
     on_record: Callable[[BlockRecord], None] = lambda _: None
     stopping: Callable[[], bool] = lambda: False
 
@@ -202,6 +204,8 @@ def run_sweep(
         for study, blocks in zip(studies, run.next_blocks(studies), strict=True):
             if blocks:
                 run.train(study, blocks)
+                if writer is not None:
+                    events.on_study(study)
 
 
 @contextlib.contextmanager

@@ -235,6 +235,11 @@ def start_produce(*words: str | Path, **environment: str) -> subprocess.Popen[st
     )
 
 
+def told(errors: str) -> list[str]:
+    """The lines of a sweep's standard error, without those that come once a minute."""
+    return [line for line in errors.splitlines() if " % of the sweep, " not in line]
+
+
 def free_port() -> int:
     """A port of this machine at which nothing listens."""
     with socket.socket() as listener:

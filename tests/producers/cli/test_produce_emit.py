@@ -26,6 +26,7 @@ from tests.support.sweeps import (
     produce,
     shards,
     statuses,
+    told,
     unlisted,
 )
 
@@ -263,7 +264,7 @@ def test_tasks_that_die_or_run_twice_train_the_sweep(
         struck.communicate(timeout=PATIENCE)
         assert not shards(runs)
     for process in [start(number) for number in range(1, SLICES + 1)]:
-        assert wait(process).startswith("wrote ")
+        assert told(wait(process))[0].startswith("trained ")
     assert wait(start(3)).startswith("nothing to train: ")
     if kind == "skypilot":
         folders = sorted(runs.iterdir())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import re
 import time
 from dataclasses import replace
@@ -17,6 +18,7 @@ from dbtool.core.shards import Shard, read_footer
 from producers.cli.progress import Watch, sweep_progress
 from producers.configuration import SweepOptions
 from producers.training.block_record import BlockRecord
+from tests.support import made_up
 from tests.support.made_up import write_shard
 from tests.support.sweeps import (
     TRAINED,
@@ -198,6 +200,68 @@ def test_what_is_odd_about_trials_is_told_at_the_end(
         f"all trials diverged: {TRAINED} at batch size 8; search lower learning rates",
         f"a trial was past the goal before its first step: {passed}; set a harder goal",
     ]
+
+
+def write_trials(out: Path, batch_size: int, *trials: tuple[int, str, float, list[float]]) -> None:
+    """A shard of trials with these learning rates and errors after 0, 10, … steps."""
+    write_shard(
+        out,
+        trials=[
+            (trial_id, status, {"learning_rate": rate}, made_up.curve(errors))
+            for trial_id, status, rate, errors in trials
+        ],
+        workload=TRAINED,
+        batch_size=batch_size,
+        search_space=study().study().search_space,
+    )
+
+
+def test_without_a_terminal_a_study_is_one_line_at_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with sweep_progress([study()], tmp_path, SweepOptions()) as events:
+        # Of the rates from 1e-4 to 1 the outer tenths are those to 2.5e-4 and from 0.4.
+        for batch_size, rate, errors in (
+            (8, 0.01, [0.9, 0.3, 0.2]),
+            (16, 0.5, [0.9, 0.2, 0.1]),
+            (32, 2e-4, [0.9, 0.8, 0.26]),
+        ):
+            write_trials(tmp_path, batch_size, (0, "COMPLETE", 0.02, [0.9, 0.8, 0.7]))
+            diverged = (1, "INFEASIBLE", 1.0, [0.9, math.nan])
+            write_trials(tmp_path, batch_size, diverged, (2, "COMPLETE", rate, errors))
+            events.on_study(study(batch_size))
+    told = [f"trained {TRAINED} at batch size {size}: 3 trials, 1 diverged" for size in (8, 16, 32)]
+    often = "its first evaluation decided that: evaluate more often, or set a harder goal"
+    edge = "; the best trial lies at the edge of learning_rate: better may lie beyond"
+    assert capsys.readouterr().err.splitlines() == [
+        f"{told[0]}; {ERROR} < 0.25 after 20 steps",
+        f"{told[1]}; {ERROR} < 0.25 after 10 steps{edge}; {often}",
+        f"{told[2]}; best {ERROR} 0.26{edge}",
+    ]
+
+
+def test_without_a_terminal_a_line_now_and_then_tells_what_is_in_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = replace(study(), train_steps=100, least_trials=4)
+
+    def last_line() -> str:
+        time.sleep(0.5)
+        return capsys.readouterr().err.splitlines()[-1]
+
+    with sweep_progress([plan], tmp_path, SweepOptions(), seconds=0.01) as events:
+        assert last_line() == "0 % of the sweep, starting"
+        events.on_block(plan, range(2))
+        events.on_record(record([[0.9, 0.4], [0.9, math.nan]]))
+        events.on_steps(20)
+        share, speed, line = re.split(", |; ", last_line(), maxsplit=2)
+        assert share == "5 % of the sweep"
+        assert speed.endswith(" trial-steps/s")
+        assert line == f"{plan.name}: 2 trials at step 10 of 100, 1 diverged, best {ERROR} 0.4"
+        # A cluster's workers send shards alone.
+        write_trials(tmp_path, 8, (0, "COMPLETE", 0.02, [0.9, 0.8, 0.7]))
+        events.on_block(plan, range(2, 4))
+        assert last_line().endswith(f"; {plan.name}: 1 trial, 0 diverged; best {ERROR} 0.7")
 
 
 def test_negative_values_and_many_rows_fit() -> None:
