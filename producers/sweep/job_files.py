@@ -57,6 +57,11 @@ class Job:
         letters = re.sub(r"[^a-z0-9]+", "-", self.out.name.lower()).strip("-")
         return f"dbtool-{letters or 'sweep'}"[:50].rstrip("-")
 
+    @property
+    def wheel(self) -> str:
+        """Return what pip installs on its machines: by its name, it would take another project."""
+        return f"./FILE.whl[{'gpu' if self.gpus else 'train'}]"
+
     def command(self, number: str, out: str | None = None) -> str:
         """Return the shell command that trains a slice.
 
@@ -108,8 +113,8 @@ def kubernetes(job: Job) -> str:
     command = job.command("$((JOB_COMPLETION_INDEX + 1))")
     return f"""\
 # Trains a sweep in {job.counted}. Fill in each ?: the claim of a volume that all pods may
-# write to (ReadWriteMany) and that holds the files named below, and an image with dbtool. Then:
-# kubectl apply -f THIS-FILE
+# write to (ReadWriteMany) and that holds the files named below, and an image in which dbtool was
+# installed with pip install '{job.wheel}'. Then: kubectl apply -f THIS-FILE
 # What failed for good goes on when the Job is deleted and applied again. (Kubernetes 1.29 or newer)
 apiVersion: batch/v1
 kind: Job
@@ -156,7 +161,7 @@ def skypilot(job: Job) -> str:
     out = f"/runs/slice-{number}-of-{job.slices}"
     return f"""\
 # Trains a sweep in {job.counted}. Fill in each ?: a bucket that keeps what is trained, as in
-# s3://my-bucket, and what pip installs dbtool from, as in ./FILE.whl[train]. Then, in the folder
+# s3://my-bucket, and what pip installs dbtool from, as in {job.wheel}. Then, in the folder
 # that holds the files named below: sky jobs launch --num-jobs {job.slices} THIS-FILE
 # A bucket has no locks, so that each slice writes a release folder of its own. Once they are
 # copied from the bucket, `dbtool ingest FOLDER-OF-THEM --db DIR` makes one of them.

@@ -81,6 +81,8 @@ def test_a_job_has_a_slice_for_each_block(call: Call) -> None:
     task = yaml.safe_load(skypilot)
     assert task["resources"] == {"cpus": "8+", "accelerators": "?:2", "use_spot": True}
     assert "sky jobs launch --num-jobs 4 " in skypilot
+    assert "pip install './FILE.whl[gpu]'" in kubernetes
+    assert "installs dbtool from, as in ./FILE.whl[gpu]." in skypilot
     for kind, text in zip(KINDS, (slurm, kubernetes, skypilot), strict=True):
         command = command_of(kind, text)
         assert command[: len(SWEEP) + 1] == ["produce", *SWEEP]
@@ -92,6 +94,7 @@ def test_a_job_has_a_slice_for_each_block(call: Call) -> None:
 def test_without_gpus_a_job_asks_for_none(call: Call) -> None:
     jobs = [emitted(call, kind, *SWEEP) for kind in KINDS]
     assert not any("gpu" in job or "accelerators" in job for job in jobs)
+    assert [job.count("./FILE.whl[train]") for job in jobs] == [0, 1, 1]
 
 
 # So many that Slurm takes them as it comes.
