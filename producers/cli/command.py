@@ -18,6 +18,7 @@ from producers.cli.options import (
     Values,
     chosen_workloads,
     plan_of,
+    plan_to_check,
     signature,
     sweep_options,
     words_of,
@@ -39,6 +40,9 @@ def command(**values: Any) -> None:
 
     Example: dbtool produce mnist/fc_64_64_64/sgd --batch-sizes 64 --trials 100 --out runs
     """
+    if values["check"]:
+        _check(values)
+        return
     if values["list"]:
         _list_workloads(chosen_workloads(values))
         return
@@ -54,9 +58,7 @@ def command(**values: Any) -> None:
     plan = plan_of(values, preset.release)
     # Libraries that the user's own code lacks do not come with the extra.
     with libraries_of("train", "training needs"), blaming_own_code():
-        # Before anything is read or written.
-        if importlib.util.find_spec("jax") is None:
-            raise ModuleNotFoundError(name="jax")
+        _require_jax()
         with planned_studies(
             plan,
             preset=preset,
@@ -81,6 +83,31 @@ def command(**values: Any) -> None:
 
 
 command.__signature__ = signature()  # type: ignore[attr-defined]  # Typer reads it
+
+
+def _require_jax() -> None:
+    """Refuse to go on without what training needs, before anything is read or written."""
+    if importlib.util.find_spec("jax") is None:
+        raise ModuleNotFoundError(name="jax")
+
+
+def _check(values: Values) -> None:
+    """Print what one step of the workloads of a file shows."""
+    with libraries_of("train", "training needs"):
+        _require_jax()
+        from producers.check import tried
+        from producers.devices import configure_devices
+        from producers.plan import planned_studies
+
+        plan, options = plan_to_check(values), sweep_options(values)
+        configure_devices()
+        found = False
+        with planned_studies(plan, dtype=options.dtype, vocabulary=options.vocabulary) as studies:
+            for sentence, is_odd in tried(studies, options):
+                typer.echo(sentence)
+                found = found or is_odd
+    if found:
+        raise typer.Exit(1)
 
 
 def _check_out(out: Path) -> None:

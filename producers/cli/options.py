@@ -50,6 +50,10 @@ def signature() -> inspect.Signature:
         "Print a job that trains the sweep in slices of a block each, and train nothing: the "
         "script of a Slurm job array, the manifest of a Kubernetes Job, or a SkyPilot task."
     )
+    check = (
+        "Train one step of each workload in a Python file of yours, and print what is odd about "
+        "it; write nothing."
+    )
     listing = "Print the workloads, their goals and published batch sizes."
     return inspect.Signature(
         [
@@ -64,6 +68,7 @@ def signature() -> inspect.Signature:
             _option("watch", bool, watch),
             _option("profile", Path | None, profile, "DIR"),
             _option("emit", Literal["slurm", "kubernetes", "skypilot"] | None, emit),
+            _option("check", Path | None, check, "FILE"),
             _option("dry_run", bool, "Print what would run and train nothing."),
             _option("list", bool, listing),
         ]
@@ -129,6 +134,21 @@ def plan_of(values: Values, release: str) -> Plan:
     of_sweep["workloads"] = [workload.name for workload in chosen_workloads(values)]
     sweep = _checked(of_sweep, Sweep)
     return _checked({"release": release, **of_plan, "sweep": (sweep,)}, Plan)
+
+
+def plan_to_check(values: Values) -> Plan:
+    """Return one step of each workload of the file that --check names."""
+    modes = ("all", "plan", "preset", "slice", "on", "distributed", "watch", "emit", "dry_run")
+    others = [name for name in (*modes, "list") if values[name]]
+    given = [*others, *_given(values, Sweep), *_given(values, Plan)]
+    if given:
+        raise UsageError(
+            f"--check trains one step of each workload in {values['check']} and writes nothing; "
+            f"leave out {_flag(given[0])}, or --check"
+        )
+    names = [workload.name for workload in chosen_workloads({**values, "from_": values["check"]})]
+    sweep = _checked({"workloads": names, "trials": 1, "steps": 1}, Sweep)
+    return Plan(release="check", sweep=(sweep,))
 
 
 def words_of(values: Values) -> list[str]:

@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_file_of_the_page_is_listed_trained_and_asked(folder: Path) -> None:
     printed = (folder / "printed").read_text(encoding="utf-8")
     listed = "digits/tanh_64/yogi  val_classification_error < 0.1  batch sizes 1,4,16,64,256\n"
-    assert printed.startswith(listed)
+    assert printed.startswith(f"{listed}digits/tanh_64/yogi at batch size 16: nothing is odd; ")
     # The SQL of the page prints the digest of the file as it is there.
     assert hashlib.sha256(FILE.encode()).hexdigest() in printed
     trials = (

@@ -1,0 +1,97 @@
+"""Try workloads of the user's own: what one step of each shows to be odd."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dbtool.core.checks import require_goal
+from dbtool.core.errors import DbtoolError, UsageError
+from producers.search import Range
+from producers.sweep.session import StudySession
+from producers.training.objectives import OBJECTIVES
+from producers.training.stopping import Goal
+from producers.workloads.own import blaming_own_code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from producers.configuration import SweepOptions
+    from producers.plan import StudyPlan
+    from producers.training.block_record import BlockRecord
+    from producers.workloads.definition import Workload
+
+_WIDE = 10
+
+
+def tried(studies: Sequence[StudyPlan], options: SweepOptions) -> Iterator[tuple[str, bool]]:
+    """Train one step of each workload; yield sentences on it, each with whether that is odd.
+
+    Of a workload's studies, all of one step, that of the middle batch size is trained, at the
+    centre of every range.
+    """
+    for workload in dict.fromkeys(study.workload for study in studies):
+        own = [study for study in studies if study.workload == workload]
+        study = own[len(own) // 2]
+        odd, change = [*_odd_settings(workload)], ""
+        try:
+            with blaming_own_code():
+                found, change = _step(study, options)
+            odd += found
+        except DbtoolError as error:
+            odd.append(str(error))
+        for sentence in odd:
+            yield f"{workload.name}: {sentence}", True
+        if not odd:
+            yield f"{study.name}: nothing is odd; one step takes {change}", False
+
+
+def _odd_settings(workload: Workload) -> Iterator[str]:
+    for name, each in workload.search_space:
+        if not isinstance(each, Range) or each.scale != "LINEAR_SCALE":
+            continue
+        low, high = each.minimum, each.maximum
+        if 0 < low * _WIDE < high:
+            yield (
+                f"{name} is searched evenly from {low:g} to {high:g}, so that nine in ten trials "
+                f"lie above {low + (high - low) / 10:g}; give its Range LOG_SCALE"
+            )
+    yield from _odd_goal(workload)
+
+
+def _odd_goal(workload: Workload) -> Iterator[str]:
+    if workload.goal is not None:
+        try:
+            require_goal(workload.goal, workload.metric)
+        except UsageError as error:
+            yield str(error)
+
+
+def _step(study: StudyPlan, options: SweepOptions) -> tuple[list[str], str]:
+    """Train one step; return what is odd about it, and how the loss changed."""
+    records: list[BlockRecord] = []
+    session = StudySession(study, options, on_record=records.append)
+    centre = {name: each.at(0.5) for name, each in study.search_space().items()}
+    session.train(study.trials_at([0], [centre]), lambda _: None, evaluations={0: True, 1: True})
+    record, workload, goal = records[-1], study.workload, Goal.of(study.workload)
+    if record.status(0) == "INFEASIBLE":
+        when = f"after one step with {_settings(centre)}" if record.steps(0) else "before any step"
+        return [f"its loss is not a finite number {when}"], ""
+    loss = f"train_{OBJECTIVES[workload.objective or workload.form.objective].metric_names[0]}"
+    before, after = record.values(loss)[2]
+    odd = []
+    if before == after:
+        odd.append(f"one step with {_settings(centre)} leaves {loss} at {before:.6g}")
+    _, steps, values = record.values(goal.metric)
+    if len(values) < 2 or not all(map(math.isfinite, values)):
+        odd.append(f"its examples give no {goal.metric}, which its goal is about")
+    early = steps[goal.reached(values)]
+    # Of a goal that is no share, this has been told.
+    if len(early) and not [*_odd_goal(workload)]:
+        when = "after one step" if early.min() else "before its first step"
+        odd.append(f"it is past its goal, {workload.stated_goal}, {when}; set a harder goal")
+    return odd, f"{loss} from {before:.4g} to {after:.4g}"
+
+
+def _settings(values: dict[str, float]) -> str:
+    return ", ".join(f"{name}={value:.3g}" for name, value in values.items())

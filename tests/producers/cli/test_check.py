@@ -1,0 +1,111 @@
+"""`dbtool produce --check FILE`: what one step of a user's own workloads shows to be odd."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.own_workload import FILE, NAME
+from tests.support.sweeps import produce
+
+if TYPE_CHECKING:
+    from tests.dbtool.cli.conftest import Call
+
+pytestmark = pytest.mark.usefixtures("registries_as_before")
+ERROR = "val_classification_error"
+# The middles of the ranges, of the evenly searched rate too.
+CENTRE = "learning_rate=0.052, nudge=0.55"
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+def test_nothing_is_odd_and_nothing_is_written(path: Path) -> None:
+    done = produce("--check", path.name)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    change = re.fullmatch(
+        rf"{NAME} at batch size 4: nothing is odd; one step takes train_cross_entropy_error from "
+        r"([\d.]+) to ([\d.]+)\n",
+        done.stdout,
+    )
+    assert change is not None, done.stdout
+    # The stripes are told apart along a line: a step downhill lowers the loss.
+    assert float(change[2]) < float(change[1])
+    assert list(path.parent.iterdir()) == [path]
+
+
+STEP = 'optax.scale_by_lion(m["nudge"])'
+WIDE = "learning_rate is searched evenly from 0.002 to 0.102, so that nine in ten trials lie above "
+
+
+def odd(path: Path, *changes: tuple[str, str]) -> list[str]:
+    """What is said of the file with these changes, in a process that has compiled no other."""
+    text = FILE
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    path.write_text(text)
+    done = produce("--check", path.name)
+    assert (done.returncode, done.stderr) == (1, ""), done.stderr
+    lines = done.stdout.splitlines()
+    assert all(line.startswith(f"{NAME}: ") for line in lines)
+    return [line.removeprefix(f"{NAME}: ") for line in lines]
+
+
+def test_each_oddity_is_a_sentence(path: Path) -> None:
+    wide, still, easy = odd(
+        path,
+        ('Range(1e-3, 0.1, "LOG_SCALE")', "Range(2e-3, 0.102)"),
+        (STEP, 'optax.scale(m["nudge"] * 0)'),
+        ("goal=0.1", "goal=1.0"),
+    )
+    assert wide == f"{WIDE}0.012; give its Range LOG_SCALE"
+    assert still.startswith(f"one step with {CENTRE} leaves train_cross_entropy_error at ")
+    assert easy == f"it is past its goal, {ERROR} < 1, before its first step; set a harder goal"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "np.arange(24) % 2\n",
+            "np.arange(24) * 0\n",
+            f"the training examples of {NAME} are all of class 0: check the labels of its data",
+        ),
+        (
+            "self.linear(images.reshape(len(images), -1))",
+            "self.linear(images.reshape(len(images), -1)) * math.nan",
+            "its loss is not a finite number before any step",
+        ),
+        (
+            STEP,
+            'optax.scale(m["nudge"] * math.inf)',
+            "its loss is not a finite number after one step with learning_rate=0.01, nudge=0.55",
+        ),
+        (
+            "goal=0.1",
+            "goal=10.0",
+            f"the goal 10 is not a share from 0 to 1, as {ERROR} is; 10 % is 0.1",
+        ),
+        ('m["nudge"])', '1 if m["nudge"] else 0)', "mine.py, line 26: TracerBoolConversionError: "),
+    ],
+    ids=["one class", "NaN", "diverged", "goal", "code"],
+)
+def test_an_oddity_is_one_sentence(old: str, new: str, sentence: str, path: Path) -> None:
+    [found] = odd(path, (old, new))
+    assert found.startswith(sentence)
+
+
+def test_a_check_trains_no_more_than_a_step(path: Path, call: Call) -> None:
+    for word, more in (("--trials", ["3"]), ("--from", ["mine.py"]), ("--list", [])):
+        told = call("produce", "--check", path.name, word, *more).sentence(2)
+        assert told.endswith(f"writes nothing; leave out {word}, or --check\n")
