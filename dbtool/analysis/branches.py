@@ -4,7 +4,8 @@ From a step of a trial on, branches of it train with batches k times as large on
 at learning rates that are scaled to them (`producers.branches`). The critical batch size at that
 step lies between the largest of them whose loss stays near that of the trial's own batch size, and
 the next (Merrill et al., 2025, arXiv 2505.23971, section 3). The loss is that of the training
-subset after the last step, where theirs is the batch's, smoothed.
+subset after the last step, where theirs is the batch's, smoothed; and as one trial's is a matter of
+luck, by a tenth or so, it is the median of several trials that counts.
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dbtool.analysis.best_of_k import ranks_around_median
-from dbtool.analysis.interval import Interval, finite
+from dbtool.analysis.interval import Interval
 from dbtool.analysis.noise_scale import noise_scale
 from dbtool.core.resources import query
 from dbtool.store.questions import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from dbtool.store.releases import Releases
 
 TOLERANCE = 0.1
-"""The share by which a branch's loss may exceed that of its trial's own batch size (chosen): two
-branches that differ in the order of their examples alone differ by some 5 %."""
+"""The share by which a branch's loss may exceed that of its trial's own batch size (chosen)."""
 _COLLECTION = re.compile(r"^branched_from_\d+/")
 _STUDY = ("release", "workload", "batch_size", "step")
 _NOISE = ("noise_scale", "noise_scale_low", "noise_scale_high")
-_ENDS = ("critical_batch_size", "low", "high", *_NOISE, *(f"own_{name}" for name in _NOISE))
+_OWN_NOISE = ("own_noise_scale", "own_noise_scale_low", "own_noise_scale_high")
+_ENDS = ("critical_batch_size", "low", "high", *_NOISE, *_OWN_NOISE)
 _SCHEMA = (
     dict.fromkeys(("release", "workload"), pl.String)
     | dict.fromkeys(("batch_size", "step"), pl.Int64)
@@ -65,11 +66,12 @@ def branch_rows(
 ) -> pl.DataFrame:
     """Return a row for each study and step with branches, with the critical batch size there.
 
-    critical_batch_size is the geometric middle of the two batch sizes between which it lies, at the
-    median over trials; low and high contain the median for any distribution, and are null where
-    trials are too few or none of their branches were too large. noise_scale is the gradient noise
-    scale along branches of the trials' own batch size, own_noise_scale that in the optimizer's own
-    metric, with their intervals, where they were measured.
+    critical_batch_size is the geometric middle of two batch sizes: the largest of which, as of all
+    smaller ones, the median of the trials' losses is within the tolerance of that of their own, and
+    the next. low is the largest that the whole interval of the median allows, high the smallest
+    that it rules out, for any distribution; null where there is none. noise_scale is the gradient
+    noise scale along branches of the trials' own batch size, own_noise_scale that in the
+    optimizer's own metric, with their intervals, where they were measured.
 
     Args:
         branches: see `branches_of`.
@@ -87,28 +89,21 @@ def branch_rows(
     """
     made: list[dict[str, Any]] = []
     for key, rows in branches.group_by(_STUDY, maintain_order=True):
-        between = [
-            _between(of_trial.sort("larger").select("larger", "loss").rows(), tolerance)
-            for _, of_trial in rows.group_by("parent_trial")
-        ]
-        lower, upper = (sorted(ends) for ends in zip(*between, strict=True))
-        trials = len(lower)
-        first, last = ranks_around_median(trials, 1, level)
-        middle = (trials - 1) // 2
         same = rows.filter(pl.col("larger") == pl.col("batch_size"))
-        noise = {f"{name}noise_scale": _noise_scale(same, name, level) for name in ("", "own_")}
+        found = {
+            ("critical_batch_size", "low", "high"): _critical(rows, tolerance, level),
+            _NOISE: _noise_scale(same, "", level),
+            _OWN_NOISE: _noise_scale(same, "own_", level),
+        }
         made.append(
             {
                 **dict(zip(_STUDY, key, strict=True)),
-                "critical_batch_size": finite(math.sqrt(lower[middle] * upper[middle])),
-                "low": lower[first - 1] if first else None,
-                "high": finite(upper[last - 1]) if last else None,
                 **{
-                    column: value
-                    for name, found in noise.items()
-                    for column, value in found.columns(name, f"{name}_low", f"{name}_high").items()
+                    name: value
+                    for names, each in found.items()
+                    for name, value in each.columns(*names).items()
                 },
-                "trials": trials,
+                "trials": rows["parent_trial"].n_unique(),
                 "largest": rows["larger"].max(),
                 "examples": rows["examples"].max(),
                 "tolerance": tolerance,
@@ -126,9 +121,25 @@ def _noise_scale(branches: pl.DataFrame, prefix: str, level: float) -> Interval:
     return noise_scale(squared, trace, known["parent_trial"].to_numpy(), level=level)
 
 
-def _between(losses: Sequence[tuple[int, float]], tolerance: float) -> tuple[float, float]:
-    """Return the largest batch size that does as well as the first, and the next, or infinity."""
-    most = (1 + tolerance) * losses[0][1]
-    near = list(takewhile(lambda at: at[1] <= most, losses))
-    beyond = losses[len(near) :]
-    return (near or losses)[-1 if near else 0][0], beyond[0][0] if beyond else math.inf
+def _critical(branches: pl.DataFrame, tolerance: float, level: float) -> Interval:
+    """Return where the median trial's loss begins to exceed that of its own batch size by too much.
+
+    A batch size is surely small enough where all of the interval of the median is, and surely too
+    large where none of it is.
+    """
+    own = pl.col("loss").filter(pl.col("larger") == pl.col("batch_size")).first()
+    ratios = branches.with_columns(own=own.over("parent_trial")).filter(pl.col("own").is_finite())
+    fits: dict[int, bool] = {}
+    low, high = 0.0, math.inf
+    for (larger,), rows in ratios.sort("larger").group_by("larger", maintain_order=True):
+        ratio = (rows["loss"] / rows["own"]).sort().to_list()
+        first, last = ranks_around_median(len(ratio), 1, level)
+        fits[larger] = ratio[(len(ratio) - 1) // 2] <= 1 + tolerance
+        if last and ratio[last - 1] <= 1 + tolerance and all(fits.values()):
+            low = float(larger)
+        if first and ratio[first - 1] > 1 + tolerance:
+            high = min(high, float(larger))
+    small = list(takewhile(fits.__getitem__, fits))
+    large = [larger for larger in fits if larger not in small]
+    value = math.sqrt(small[-1] * large[0]) if small and large else None
+    return Interval(value, low, high)
