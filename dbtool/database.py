@@ -10,7 +10,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded
 from dbtool.store.locations import named_location
 from dbtool.store.opening import FETCH_BYTES, open_location
-from dbtool.store.questions import chosen_workloads, known_release, with_goals
+from dbtool.store.questions import chosen_workloads, known_release
 from dbtool.store.releases import Releases
 from dbtool.store.result import names_uncut
 
@@ -134,18 +134,15 @@ class Database(Releases):
                 )
             known = LawColumn(law, dict(found.iter_rows()))
         goals = [goal] if goal is None or isinstance(goal, int | float) else list(goal)
-        names = chosen_workloads(self, workload, release)
-        others = [] if against is None else chosen_workloads(self, against, release)
-        every = list(dict.fromkeys([*names, *others]))
-        if goal is None:
-            asked = {"workloads": every, "release": release}
-            patterns = [workload] if isinstance(workload, str) else list(workload)
-            patterns += [] if against is None else [against]
-            every = with_goals(self, asked, patterns, metric, goal)["workloads"]
+        patterns = [workload] if isinstance(workload, str) else list(workload)
+        others = [] if against is None else [against]
         crossings = pl.concat(
-            self.crossings(every, goal=each, metric=metric, sustained=sustained, release=release)
+            self.crossings(
+                patterns + others, goal=each, metric=metric, sustained=sustained, release=release
+            )
             for each in goals
         )
+        names, others = (chosen_workloads(self, each, release) for each in (patterns, others))
         return scaling_of_trials(self, crossings, settings, names, others, known)
 
     def plot(

@@ -24,7 +24,7 @@ from dbtool.core.resources import query
 from dbtool.store.questions import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from dbtool.store.releases import Releases
 
@@ -44,16 +44,21 @@ _SCHEMA = (
 )
 
 
-def branches_of(db: Releases, workloads: Collection[str]) -> pl.DataFrame:
-    """Return the branches of the workloads' trials, a row each, with the loss after its last step.
+def branches_of(db: Releases, every: Iterable[str], workloads: Collection[str]) -> pl.DataFrame:
+    """Return the branches of trials, a row each, with the loss after its last step.
 
     The columns are release, workload and batch_size of the trial, step and parent_trial; and of the
     branch larger, its batch size, examples, loss, which is infinite where it diverged, and the mean
     moments of its gradient, plain and in the optimizer's own metric, null where not measured.
+
+    Args:
+        db: their database.
+        every: the names of all its workloads.
+        workloads: those whose trials branched.
     """
     names = [
         name
-        for name in db.workloads()["workload"].unique()
+        for name in every
         if _COLLECTION.search(name) and _COLLECTION.sub("", name) in workloads
     ]
     asked = Question(query("branches"), {"workloads": names}, measurements=bool(names))

@@ -278,8 +278,9 @@ def scaling_of_trials(
             f"ratios are to one workload, and these are {len(names)}: {', '.join(names)}"
         )
     own = crossings.filter(pl.col("workload").is_in(workloads))
-    branches = branches_of(db, workloads)
-    trials = Trials(db, own, moments_of_trials(db, own), branches, db.workloads())
+    every = db.workloads()
+    branches = branches_of(db, every["workload"].unique(), workloads)
+    trials = Trials(db, own, moments_of_trials(db, own), branches, every)
     chosen = [each for each in answers if each.workload in workloads]
     return ScalingReport(chosen, settings, trials, others, law)
 

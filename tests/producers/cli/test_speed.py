@@ -9,6 +9,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from producers.cli.speed import Pace
 from tests.support.sweeps import WORKLOAD, fast_start, in_place_of_mnist, produce
 
@@ -40,6 +42,7 @@ def test_pace_is_of_all_calls_but_the_first() -> None:
     assert 100 * 0.1 / elapsed - 1 <= int(found[2]) <= 50
 
 
+@pytest.mark.slow
 def test_a_trace_has_calls_and_no_compilation(made_up_mnist: Path, tmp_path: Path) -> None:
     words = (*WORDS, *in_place_of_mnist(made_up_mnist), "--out", tmp_path / "out")
     folder = tmp_path / "new" / "trace"
