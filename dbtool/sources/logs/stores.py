@@ -152,7 +152,7 @@ def read_trackio(path: Path) -> Iterator[LoggedRun]:
         yield LoggedRun(name, long_rows(of_run), settings_of(given))
 
 
-def counted(rows: Mapping[Path, Sequence[pl.DataFrame]]) -> dict[Path, list[pl.DataFrame]]:
+def at_updates(rows: Mapping[Path, Sequence[pl.DataFrame]]) -> dict[Path, list[pl.DataFrame]]:
     """Return rows whose steps are the updates that runs logged beside them, where they did so.
 
     trackio counts calls, unless a step is given.
