@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dbtool.analysis.kinds import Form
     from dbtool.explorer.page import Material
+    from dbtool.figures.layout import Caption
     from dbtool.figures.plot import Plot
     from dbtool.release.selection import ExportedStudy
     from dbtool.report.scaling import ScalingReport
@@ -157,6 +158,8 @@ class Database(Releases):
         sustained: int = 1,
         release: str | None = None,
         width: float | None = None,
+        title: bool | None = None,
+        caption: Caption | None = None,
     ) -> Plot:
         """Return a figure, which notebooks show; `.points` are its rows, `.save(file)` writes it.
 
@@ -173,6 +176,9 @@ class Database(Releases):
             release: the release to draw, or several joined by commas; None for the one with the
                 most studies of the figure.
             width: width in inches; None for one that suits its panels.
+            title: whether there is a heading; None for one unless the figure is below 4.5 inches
+                wide, for a column of print.
+            caption: `figure`, or `none`; None for one unless the figure is for a column.
 
         Raises:
             UsageError: the figure, release or workload does not exist.
@@ -182,6 +188,7 @@ class Database(Releases):
             >>> db.plot("steps", workload="mnist/fc_64_64_64/sgd")
             <Plot steps: Steps to result against batch size, 17 points>
         """
+        from dbtool.figures.layout import Layout
         from dbtool.figures.plot import plot
         from dbtool.figures.points import Request
 
@@ -195,7 +202,7 @@ class Database(Releases):
             bands=bands,
             sustained=sustained,
         )
-        return plot(self, figure, request, width)
+        return plot(self, figure, request, Layout(width, title, caption))
 
     def explore(
         self,

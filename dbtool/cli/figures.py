@@ -21,6 +21,7 @@ from dbtool.cli.options import (
     trainable_workloads,
 )
 from dbtool.core.errors import UsageError, counted
+from dbtool.figures.layout import Caption, Layout
 from dbtool.figures.specs import (
     ALL,
     DATA_FORMATS,
@@ -55,6 +56,8 @@ def plot(
     bands: Annotated[bool | None, typer.Option("--bands/--no-bands")] = None,
     through: str | None = None,
     width: float | None = None,
+    title: Annotated[bool | None, typer.Option("--title/--no-title")] = None,
+    caption: Caption | None = None,
     data: str | None = None,
     sql: Annotated[bool, typer.Option("--sql")] = False,
     list_figures: Annotated[bool, typer.Option("--list")] = False,
@@ -83,8 +86,11 @@ def plot(
             figures of any workloads, and not on the papers' own.
         through (fit|first): Lines of perfect scaling: fitted to where a curve scales, or through
             its first point as in the papers. Without it as the figure says.
-        width (INCHES): How wide the picture is, such as 3.5 for a column of print; without it as
-            wide as suits its panels.
+        width (INCHES): How wide the picture is; without it as wide as suits its panels. Below 4.5
+            it is for a column of print, such as 3.5: without title and caption.
+        title: Whether the picture has a title.
+        caption: Write a caption of three lines into the picture, none, or all that can be told into
+            FIGURE.txt.
         data (csv,json,parquet): Write the points alone, in these kinds of file, joined by commas.
         sql: Print the figures' queries instead.
         list_figures: List the figures instead.
@@ -96,7 +102,13 @@ def plot(
 
     _check_together(
         {"--list": list_figures, "--sql": sql, "--data": data},
-        {"--format": output_format, "--out": out, "--width": width},
+        {
+            "--format": output_format,
+            "--out": out,
+            "--width": width,
+            "--title": title,
+            "--caption": caption,
+        },
     )
     named = Request(
         release,
@@ -117,10 +129,9 @@ def plot(
     every = ALL in (figure or [])
     if not every:
         _tell_unused(specs, named)
+    layout = Layout(width, title, caption)
     from dbtool.figures.batch import write_figures
-    from dbtool.figures.plot import require_width
 
-    require_width(width)
     if data is None:
         formats = chosen_formats(
             "format", _DEFAULT_FORMAT if output_format is None else output_format, FORMATS
@@ -133,7 +144,7 @@ def plot(
         if any(spec.kind != "forest" for spec in specs):
             _tell_other_releases(database, request)
         with contextlib.closing(
-            write_figures(database, specs, request, out or _DEFAULT_FOLDER, formats, width)
+            write_figures(database, specs, request, out or _DEFAULT_FOLDER, formats, layout)
         ) as written:
             _tell_written(written, every=every, brief=every and not verbose)
 

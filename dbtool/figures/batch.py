@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
+    from dbtool.figures.layout import Layout
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.releases import Releases
 
 Made = TypeVar("Made")
 
+CAPTION_FORMAT = "txt"
 # Starting processes takes as long as drawing a few figures.
 _FEWEST_FOR_PROCESSES = 6
 _MOST_PROCESSES = 4
@@ -42,7 +44,7 @@ class Written:
 
     Attributes:
         files: the picture and the points, one a format.
-        missing: what each release lacks of it, a line a release.
+        missing: what each release lacks of it, and what is not drawn, a line each.
         stale: files of an earlier run beside them, which show other points.
         reason: why it has no points and no files; None where it has.
     """
@@ -59,7 +61,7 @@ def write_figures(
     request: Request,
     folder: Path,
     formats: Sequence[str],
-    width: float | None = None,
+    layout: Layout | None = None,
 ) -> Generator[Written, None, None]:
     """Write each figure and its points, in order, in processes where that is worth it.
 
@@ -69,13 +71,13 @@ def write_figures(
         request: what they are drawn with, checked.
         folder: where the files go.
         formats: their kinds; see `write_figure`.
-        width: of the pictures in inches; None: as wide as suits each.
+        layout: of the pictures; None for those that suit each.
 
     Raises:
         DbtoolError: the folder cannot be written to, or a shard is damaged.
     """
     folder = expanded(folder)
-    work = partial(write_figure, folder=folder, formats=formats, width=width)
+    work = partial(write_figure, folder=folder, formats=formats, layout=layout)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if len(specs) >= _FEWEST_FOR_PROCESSES:
         keep_crossings(db, request)
@@ -94,7 +96,7 @@ def write_figure(
     spec: FigureSpec,
     folder: Path,
     formats: Sequence[str],
-    width: float | None = None,
+    layout: Layout | None = None,
 ) -> Written:
     """Write a figure and its points in each format; the same points give the same bytes.
 
@@ -104,7 +106,8 @@ def write_figure(
         folder: where the files go; made where it is not there.
         formats: of specs.FORMATS for pictures, and of specs.DATA_FORMATS for the points alone. In
             json, numbers that are not finite become null.
-        width: of the pictures in inches; None: as wide as suits the figure.
+        layout: of the pictures, None for one that suits them; a caption that is to be a file
+            becomes FIGURE.txt.
 
     Raises:
         OSError: the folder cannot be written to.
@@ -117,10 +120,17 @@ def write_figure(
     contents = {name: _data(points, name) for name in formats if name in DATA_FORMATS}
     if len(contents) < len(formats):
         # Matplotlib is imported where it draws.
+        from dbtool.figures.caption import caption_of, gaps_of
         from dbtool.figures.drawing import draw
+        from dbtool.figures.kinds import panels_of
         from dbtool.figures.plot import saved
 
-        figure = draw(points, spec, width)
+        gaps = gaps_of(points, panels_of(points, spec))
+        lines += [f"{spec.name}: {gap[0].lower()}{gap[1:]}" for gap in gaps]
+        if layout is not None and layout.caption == "file":
+            contents[CAPTION_FORMAT] = "\n\n".join([*caption_of(points, spec), ""]).encode()
+
+        figure = draw(points, spec, layout)
         contents |= {
             name: saved(figure, points, spec, name) for name in formats if name not in contents
         }
@@ -129,15 +139,15 @@ def write_figure(
     if "csv" not in formats or csv not in earlier or csv.read_bytes() == contents["csv"]:
         earlier = []
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{spec.name}.{name}" for name in formats]
-    for name, path in zip(formats, files, strict=True):
-        write_whole(path, contents[name])
+    files = [folder / f"{spec.name}.{name}" for name in (*formats, *contents.keys() - {*formats})]
+    for path in files:
+        write_whole(path, contents[path.suffix[1:]])
     return Written(files, lines, [path for path in earlier if path not in files])
 
 
 def _earlier(spec: FigureSpec, folder: Path) -> list[Path]:
     """Return the files of a figure that are there before it is drawn."""
-    every = (folder / f"{spec.name}.{kind}" for kind in (*FORMATS, *DATA_FORMATS))
+    every = (folder / f"{spec.name}.{kind}" for kind in (*FORMATS, *DATA_FORMATS, CAPTION_FORMAT))
     return [path for path in every if path.is_file()]
 
 

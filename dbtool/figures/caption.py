@@ -13,24 +13,80 @@ from dbtool.figures.names import readable, sentence
 from dbtool.figures.points import names_in_short, past
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from dbtool.figures.panels import Panel
+    from dbtool.figures.panels import Panel, Renderer
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 
 # The legend names more releases than this, and the terminal what they lack.
 MOST_RELEASES = 3
+_VERSION = f"dbtool\N{NO-BREAK SPACE}{__version__}"
 
 
 def caption_of(points: Points, spec: FigureSpec) -> list[str]:
-    """Return the paragraphs of the caption, which can be read without the picture.
+    """Return the paragraphs of the full caption, which can be read without the picture.
 
-    They say what a point is; the release, goal, trials and version; what could not be drawn, what
-    is missing, and the commands that would fill it.
+    They say what a point is; the release, goal, trials and version; what bands mean, what could not
+    be drawn, what is missing, and the commands that would fill it.
     """
-    point, *rest = facts_and_gaps(points, panels_of(points, spec), commands=True)
-    return [f"{spec.question} {point}", *rest]
+    panels, rows = panels_of(points, spec), points.rows
+    facts = [_releases(points), _workload(rows), _trials(points), _goals(points), _VERSION]
+    first = f"{spec.question} {_points(panels)}"
+    paragraphs = [first, _joined(facts), spec.note, points.first("choice"), *_meanings(rows)]
+    paragraphs += gaps_of(points, panels)
+    if len(points.missing) <= MOST_RELEASES:
+        for release, missing in points.missing.items():
+            ways = f" To fill: {missing.ways}." if missing.ways else ""
+            what = sentence(f"{missing.what} in release {release}{past(points.goal)}")
+            paragraphs.append(f"{what}: {names_in_short(missing.names)}.{ways}")
+    return [part for part in paragraphs if part]
+
+
+def short_caption(points: Points, spec: FigureSpec, panels: Sequence[Panel]) -> list[str]:
+    """Return the sentences of the caption in the picture, the most important first."""
+    missing = points.missing or gaps_of(points, panels)
+    often = f"{points.sustained} evaluations in a row past the goal" if points.sustained > 1 else ""
+    facts = [_releases(points), *points.searches[:1], _trials(points), often, _VERSION]
+    if len(points.searches) > 1:
+        facts.remove(points.searches[0])
+    pointer = "The CSV beside it says what is missing." if missing else ""
+    parts = [_points(panels), f"{_joined(facts)}.", pointer, spec.note, points.first("choice")]
+    return [part for part in parts if part]
+
+
+def gaps_of(points: Points, panels: Sequence[Panel]) -> list[str]:
+    """Return sentences on what of the points is not drawn, and why."""
+    found = [note for renderer, rows in _kinds(points.rows) for note in renderer.gaps(rows)]
+    if points.lone:
+        lone = points.rows.filter(pl.col("panel_order").is_in(points.lone))["panel"]
+        names = "; ".join(map(readable, lone.unique(maintain_order=True)))
+        found.append(f"Not drawn, for want of a second point: {names}.")
+    hidden = dict.fromkeys(label for panel in panels for label in panel.hidden)
+    if hidden:
+        found.append(f"Drawn once where points are those of more trials: {', '.join(hidden)}.")
+    if len(points.missing) > MOST_RELEASES:
+        curves = sum(len(missing.names) for missing in points.missing.values())
+        what = next(iter(points.missing.values())).what
+        where = (
+            f"{what} of {counted(curves, 'curve')} of {counted(len(points.missing), 'release')}."
+        )
+        found.append(sentence(where))
+    return list(dict.fromkeys(found))
+
+
+def _meanings(rows: pl.DataFrame) -> list[str]:
+    every = (note for renderer, of_kind in _kinds(rows) for note in renderer.meanings(of_kind))
+    return list(dict.fromkeys(every))
+
+
+def _kinds(rows: pl.DataFrame) -> Iterator[tuple[Renderer, pl.DataFrame]]:
+    for (kind,), of_kind in rows.group_by("kind", maintain_order=True):
+        yield RENDERERS[kind], of_kind
+
+
+def _joined(facts: Sequence[str]) -> str:
+    return "\N{NO-BREAK SPACE}· ".join(fact for fact in facts if fact)
 
 
 def title_of(points: Points, spec: FigureSpec) -> str:
@@ -46,39 +102,6 @@ def alternative_text(points: Points, spec: FigureSpec) -> str:
     count = "one panel" if len(panels) == 1 else f"{len(panels)} panels"
     curves = f"; series: {', '.join(map(readable, series))}" if 1 < len(series) <= 12 else ""
     return f"{title_of(points, spec)}, {count}: {'; '.join(panels)}{curves}."
-
-
-def facts_and_gaps(points: Points, panels: Sequence[Panel], *, commands: bool) -> list[str]:
-    """Return the caption of points without the figure's question.
-
-    With `commands` it names those that would fill what is missing.
-    """
-    rows = points.rows
-    facts = [
-        _releases(points),
-        _workload(rows),
-        _trials(rows),
-        _goals(points),
-        f"dbtool\N{NO-BREAK SPACE}{__version__}",
-    ]
-    notes = [
-        note
-        for (kind,), of_kind in rows.group_by("kind", maintain_order=True)
-        for note in RENDERERS[kind].notes(of_kind)
-    ]
-    origin = "\N{NO-BREAK SPACE}· ".join(fact for fact in facts if fact)
-    choice = points.first("choice") or ""
-    paragraphs = [_points(panels), origin, choice, *dict.fromkeys(notes)]
-    if len(points.missing) > MOST_RELEASES:
-        names = sum(len(missing.names) for missing in points.missing.values())
-        what = next(iter(points.missing.values())).what
-        where = f"{what} of {counted(names, 'curve')} of {counted(len(points.missing), 'release')}."
-        return [*filter(None, paragraphs), sentence(where)]
-    for release, missing in points.missing.items():
-        ways = f" To fill: {missing.ways}." if commands and missing.ways else ""
-        what = sentence(f"{missing.what} in release {release}{past(points.goal)}")
-        paragraphs.append(f"{what}: {names_in_short(missing.names)}.{ways}")
-    return [part for part in paragraphs if part]
 
 
 def _points(panels: Sequence[Panel]) -> str:
@@ -114,16 +137,13 @@ def _workload(rows: pl.DataFrame) -> str:
     return f"workload: {names.item(0)}" if names.len() == 1 else ""
 
 
-def _trials(rows: pl.DataFrame) -> str:
-    """Return the numbers of trials that count and that were requested; "" without a study."""
-    counted = rows.filter(pl.col("trials").is_not_null())
-    if counted.is_empty():
+def _trials(points: Points) -> str:
+    """Return the numbers of trials of a study that count; "" without a study."""
+    trials = points.rows["trials"].drop_nulls()
+    if trials.is_empty():
         return ""
-    used = _range(counted["trials"])
-    fewer = counted.filter(pl.col("trials") < pl.col("asked_trials"))
-    noun = "trial" if used == "1" else "trials"
-    wanted = "" if fewer.is_empty() else f" of the {_range(fewer['asked_trials'])} asked for"
-    return f"n = {used} {noun} a study{wanted}"
+    used = _range(trials)
+    return f"{used} {'trial' if used == '1' else 'trials'} a study"
 
 
 def _goals(points: Points) -> str:

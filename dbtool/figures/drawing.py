@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import Bbox, ScaledTranslation
 
-from dbtool.figures.caption import facts_and_gaps, title_of
+from dbtool.figures.caption import short_caption, title_of
 from dbtool.figures.kinds import panels_of
+from dbtool.figures.layout import Layout
 from dbtool.figures.legend import (
     Legend,
     Text,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from dbtool.figures.panels import Panel
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
-    from dbtool.figures.style import Mark
 
 
 # Inches round the figure, and what stands beside and between axes at most, from which follows how
@@ -64,62 +64,91 @@ NARROWEST_PANEL = 1.45
 WIDTHS = {2: 7.0, 3: 7.0, 4: 9.2}
 # What ticks and the label of an axis take, and what is between axes and their head.
 TICKS, X_LABEL, HEAD_GAP = 0.214, 0.178, 0.056
+# Between an axis with its label and the legend under it.
+FOOT_GAP = 0.05
 # A label may be so many inches longer than its axis.
 Y_LABEL_OVERHANG = 0.35
 # Beyond so many panels Matplotlib takes longer to align labels than to draw the rest.
 MOST_ALIGNED = 12
+# A caption is looked at rather than read; the CSV and `caption_of` have the rest.
+MOST_CAPTION_LINES = 3
+# Inches, of a picture of one panel for a column of print.
+COLUMN_HEIGHT = 3.5
 # Some devices draw letters a little wider than they are measured.
 TEXT_ROOM = 0.98
 
 
-def draw(points: Points, spec: FigureSpec, width: float | None = None) -> Figure:
-    """Draw the points as a figure of a width in inches, None for one that suits its panels."""
+def draw(
+    points: Points, spec: FigureSpec, layout: Layout | None = None, most: float | None = None
+) -> Figure:
+    """Draw the points: a heading over the panels, and legend, key and caption under them.
+
+    Args:
+        points: what the figure's query returned.
+        spec: the figure.
+        layout: width and words; None for those that suit its panels.
+        most: height of the axes in inches, which may be lower; None for any.
+    """
+    layout = layout or Layout()
     panels = panels_of(points, spec)
-    caption = facts_and_gaps(points, panels, commands=False)
     title = title_of(points, spec)
+    sentences = short_caption(points, spec, panels) if layout.has_caption else []
     goal, panels = _shared_goal(panels)
-    page = _page_of(panels, spec.columns, width)
+    page = replace(_page_of(panels, spec.columns, layout.width), most=most)
+    bare = layout.is_of_column and len(panels) == 1
     names = [names_of(panel) for panel in panels]
     shared = shared_names(names)
-    heads = _heads(page, title, [[]] * len(panels) if shared else names)
     room = TEXT_ROOM * (page.width - 2 * EDGE)
-    legend = Legend([*releases_of(panels), *shared], room)
-    over: Stack = [
-        Text(_title_lines(title, room), TITLE_SIZE, INK, "bold"),
-        Text(lines_of(goal, room, LABEL), LABEL),
-        EDGE if legend.entries else 0.0,
-        legend,
-    ]
+    over: Stack = [Text(lines_of(goal, room, LABEL), LABEL)]
+    if layout.has_title:
+        over = [Text(_title_lines(title, room), TITLE_SIZE, INK, "bold"), *over]
+    heads = _heads(page, title, bare=bare)
+    feet = [Legend([] if shared else marks, page.axes_width) for marks in names]
     with rc_context(RC):
         figure = Figure(dpi=DOTS_PER_INCH)
         ratios = [height / max(page.heights) for height in page.heights]
         grid = figure.add_gridspec(page.rows, page.columns, height_ratios=ratios)
-        for index, head in enumerate(heads):
+        for index, (head, foot) in enumerate(zip(heads, feet, strict=True)):
             axes = figure.add_subplot(grid[divmod(index, page.columns)])
-            _draw_panel(figure, axes, page, index, head)
+            _draw_panel(figure, axes, page, index, head, foot)
         if len(panels) <= MOST_ALIGNED:
             figure.align_ylabels()
-        key = Legend(key_of(figure, panels), room)
-        lines = [line for part in caption for line in lines_of(part, room, CAPTION)]
-        under: Stack = [key, 0.7 * EDGE if key.entries else 0.0, Text(lines, CAPTION)]
-        above, below = height_of(over) + 2 * EDGE, height_of(under) + 2 * EDGE
-        height = above + _panels_height(page, heads) + below
+        entries = [*releases_of(panels), *shared], key_of(figure, panels)
+        under: Stack = []
+        for legend in (Legend(marks, room) for marks in entries if marks):
+            under = [*under, legend, 0.7 * EDGE]
+        under = [*under, Text(_caption_lines(sentences, room), CAPTION)]
+        above, below = (height_of(stack) + 1.2 * EDGE for stack in (over, under))
+        height = above + _panels_height(page, heads, feet) + below
+        if bare and most is None and height > COLUMN_HEIGHT:
+            # How much the words take is known once all marks are drawn.
+            return draw(points, spec, layout, max(page.heights[0] + COLUMN_HEIGHT - height, 1.0))
         figure.set_size_inches(page.width, height)
         side = EDGE / 2 / page.width
-        layout = ConstrainedLayoutEngine(
+        engine = ConstrainedLayoutEngine(
             rect=(side, below / height, 1 - 2 * side, 1 - (above + below) / height),
             w_pad=EDGE / 2,
             h_pad=EDGE,
             wspace=0.04,
             hspace=0.0,
         )
-        layout.execute(figure)
+        engine.execute(figure)
         for axes in figure.axes:
             # The solver's last digits depend on what the process drew before.
             axes.set_position(Bbox(axes.get_position().get_points().round(6)))
-        draw_stack(figure, figure, over, EDGE, EDGE - above)
+        draw_stack(figure, figure, over, EDGE, 0.2 * EDGE - above)
         draw_stack(figure, figure, under, EDGE, EDGE - height)
     return figure
+
+
+def _caption_lines(sentences: Sequence[str], room: float) -> list[str]:
+    """Break the caption into lines, with as many of its sentences as so many lines hold."""
+    lines: list[str] = []
+    for sentence in sentences:
+        longer = lines_of(" ".join([*lines, sentence]), room, CAPTION)
+        if len(longer) <= MOST_CAPTION_LINES:
+            lines = longer
+    return lines
 
 
 def _title_lines(title: str, room: float) -> list[str]:
@@ -135,11 +164,12 @@ def _title_lines(title: str, room: float) -> list[str]:
 
 @dataclass(frozen=True)
 class _Page:
-    """Panels in rows and columns, and the requested width of the figure."""
+    """Panels in rows and columns, the requested width of the figure, and the most of its axes."""
 
     panels: Sequence[Panel]
     columns: int
     given_width: float | None
+    most: float | None = None
 
     @property
     def rows(self) -> int:
@@ -166,6 +196,7 @@ class _Page:
     def heights(self) -> list[float]:
         """The height of the axes of each row; of panels side by side all are equally high."""
         own = [each.renderer.height(each, self.columns, self.axes_width) for each in self.panels]
+        own = own if self.most is None else [min(each, self.most) for each in own]
         return own if self.columns == 1 else [max(own)] * self.rows
 
     def size(self, index: int) -> Size:
@@ -183,53 +214,78 @@ class _Page:
 
 
 def _page_of(panels: Sequence[Panel], most: int, width: float | None) -> _Page:
-    """Choose the number of columns, at most `most`, by the number of panels and the width."""
-    columns = min(len(panels), most)
-    if most == 3 and len(panels) > 9:
-        columns = 4
-    if most == 3 and len(panels) == 4:
-        columns = 2
-    while columns > 1 and _Page(panels, columns, width).axes_width < NARROWEST_PANEL:
-        columns -= 1
-    return _Page(panels, columns, width)
+    """Choose the number of columns by the number of panels, the width, and what fits.
+
+    That is `most`, or one more of many panels; fewer, or one more, where that saves a panel from
+    being alone in the last row.
+    """
+    count = len(panels)
+    most = min(count, most + (most == 3 and count > 9))
+    choices = [
+        columns
+        for columns in (*range(most, 0, -1), most + 1 if most > 2 else most)
+        if columns == 1 or _Page(panels, columns, width).axes_width >= NARROWEST_PANEL
+    ]
+    full = [columns for columns in choices if columns > 1 and count % columns != 1]
+    return _Page(panels, full[0] if full else choices[0], width)
 
 
-def _heads(page: _Page, title: str, names: Sequence[Sequence[Mark]]) -> list[Stack]:
-    """Return the heading of each panel, without what the figure's heading says."""
+def _heads(page: _Page, title: str, *, bare: bool) -> list[Stack]:
+    """Return the heading of each panel, without what the figure's heading says.
+
+    Those of a row begin at one height. `bare` panels have none.
+    """
     width = page.axes_width
-    heads: list[Stack] = []
-    for panel, marks in zip(page.panels, names, strict=True):
+    words: list[tuple[list[str], list[str]]] = []
+    for panel in page.panels:
         own = "" if panel.title == title else panel.title
         goal = "; ".join(filter(None, (panel.goal, panel.renderer.remark(panel))))
+        titled = balanced_lines(own, width, PANEL_TITLE, "bold"), lines_of(goal, width, SMALL)
+        words.append(([], []) if bare else titled)
+    heads: list[Stack] = []
+    for index, (titles, goals) in enumerate(words):
+        first = index - index % page.columns
+        row = words[first : first + page.columns]
+        most = [max(len(each[part]) for each in row) for part in (0, 1)]
+        strips = [
+            page.panels[first + n].renderer.strip(page.panels[first + n]) for n in range(len(row))
+        ]
         heads.append(
             [
-                Text(balanced_lines(own, width, PANEL_TITLE, "bold"), PANEL_TITLE, INK, "bold"),
-                Text(lines_of(goal, width, SMALL), SMALL),
-                Legend(marks, width),
-                HEAD_GAP + panel.renderer.strip(panel),
+                Text([*titles, *[""] * (most[0] - len(titles))], PANEL_TITLE, INK, "bold"),
+                Text([*goals, *[""] * (most[1] - len(goals))], SMALL),
+                HEAD_GAP + max(strips),
             ]
         )
     return heads
 
 
-def _panels_height(page: _Page, heads: Sequence[Stack]) -> float:
+def _panels_height(page: _Page, heads: Sequence[Stack], feet: Sequence[Legend]) -> float:
     above = [height_of(head) for head in heads]
-    below = [X_LABEL * page.has_x_label(index) for index in range(len(heads))]
+    below = [
+        X_LABEL * page.has_x_label(index) + foot.inches + FOOT_GAP * bool(foot.entries)
+        for index, foot in enumerate(feet)
+    ]
     starts = range(0, len(heads), page.columns)
     words = sum(max(part[n : n + page.columns]) for part in (above, below) for n in starts)
     return page.rows * (fmean(page.heights) + 2.4 * EDGE + TICKS) + words
 
 
-def _draw_panel(figure: Figure, axes: Axes, page: _Page, index: int, head: Stack) -> None:
+def _draw_panel(
+    figure: Figure, axes: Axes, page: _Page, index: int, head: Stack, foot: Legend
+) -> None:
     panel, size = page.panels[index], page.size(index)
     panel.renderer.draw(axes, panel, size)
     x_label, y_label = panel.labels
     if page.has_x_label(index):
         axes.set_xlabel(x_label, fontsize=LABEL, labelpad=2.5)
-    if page.has_y_label(index):
+    # An axis of one value has no ticks, and needs no name.
+    if page.has_y_label(index) and len(axes.get_yticks()):
         lines = balanced_lines(y_label, size.height + Y_LABEL_OVERHANG, LABEL)
         axes.set_ylabel("\n".join(lines), fontsize=LABEL, labelpad=2.5)
     draw_stack(figure, axes, head, 0.0, 0.0)
+    down = TICKS + X_LABEL * page.has_x_label(index) + FOOT_GAP + foot.inches
+    foot.draw(axes, axes.transAxes + ScaledTranslation(0, -down, figure.dpi_scale_trans))
 
 
 def _shared_goal(panels: Sequence[Panel]) -> tuple[str, list[Panel]]:

@@ -41,9 +41,9 @@ class _ReleaseRenderer(Renderer):
     page = 7.0
     aspects = (0.66, 0.75, 0.9)
 
-    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
+    def sample(self, curve: Curve) -> Mapping[str, Any]:
         """Return the look of a marker."""
-        marker = MARKERS[release_index % len(MARKERS)]
+        marker = MARKERS[curve.release_index % len(MARKERS)]
         return {"linestyle": "none", "marker": marker, "markersize": _MARKER_SIZE}
 
     def names_curves(self, panel: Panel) -> bool:
@@ -110,10 +110,10 @@ class ForestRenderer(_ReleaseRenderer):
                     markeredgewidth=0.0,
                     zorder=3,
                     label=f"points: {curve.name}",
-                    **self.sample(curve.name, curve.release_index),
+                    **self.sample(curve),
                 )
 
-    def notes(self, rows: pl.DataFrame) -> list[str]:
+    def gaps(self, rows: pl.DataFrame) -> list[str]:
         """Return how many lines were not drawn."""
         beyond = rows["y"].null_count()
         if not beyond:
@@ -143,10 +143,7 @@ class UnitsRenderer(_ReleaseRenderer):
         guide = KEY["hyperbola"].look | {"label": "hyperbola", "zorder": 2}
         axes.plot(sizes, [1 + 1 / each for each in sizes], **guide)
         for curve in panel.curves:
-            look = {
-                **self.sample(curve.name, curve.release_index),
-                "markersize": _SMALL_MARKER_SIZE,
-            }
+            look = {**self.sample(curve), "markersize": _SMALL_MARKER_SIZE}
             dots(
                 axes,
                 curve.columns("x", "y"),

@@ -5,7 +5,11 @@ A renderer computes no result: the SQL has.
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from dbtool.figures.forest import ForestRenderer, UnitsRenderer
 from dbtool.figures.lines import LineRenderer
@@ -17,8 +21,6 @@ from dbtool.figures.trials import CurveRenderer, GridRenderer, ScatterRenderer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import polars as pl
 
     from dbtool.figures.panels import Renderer
     from dbtool.figures.points import Points
@@ -93,27 +95,40 @@ MOST_GOALS = 4
 
 
 def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
-    """Return the panels that have data, in the order of the query."""
+    """Return the panels to draw, in the order of the query.
+
+    That is those with data, and where some have curves not those of a single point.
+    """
+    drawn = points.rows.filter(~pl.col("panel_order").is_in(points.lone))
     names: dict[int, dict[str, int]] = {}
     for frame in (points.rows, points.left_out):
         for panel, series, order in frame.select(
             "panel_order", "series", "series_order"
         ).iter_rows():
             names.setdefault(panel, {})[series] = order
+    # In the order of the figure, so that a series has one shape in all panels.
+    places = {
+        name: place for place, name in enumerate(dict.fromkeys(itertools.chain(*names.values())))
+    }
     return [
-        _panel(frame, spec, points, _colours(frame.item(0, "panel_order"), names))
-        for frame in points.rows.partition_by("panel_order", maintain_order=True)
+        _panel(frame, spec, points, _colours(frame.item(0, "panel_order"), names), places)
+        for frame in drawn.partition_by("panel_order", maintain_order=True)
     ]
 
 
 def _panel(
-    frame: pl.DataFrame, spec: FigureSpec, points: Points, colour_of: Mapping[str, str]
+    frame: pl.DataFrame,
+    spec: FigureSpec,
+    points: Points,
+    colour_of: Mapping[str, str],
+    places: Mapping[str, int],
 ) -> Panel:
     curves = [
         Curve(
             name=part.item(0, "series"),
             label=readable(part.item(0, "series")),
             colour=colour_of[part.item(0, "series")],
+            place=places[part.item(0, "series")],
             release=part.item(0, "release"),
             release_index=part.item(0, "release_order") - 1,
             rows=part,
@@ -121,6 +136,10 @@ def _panel(
         for part in frame.partition_by("series_order", "release_order", maintain_order=True)
     ]
     renderer = RENDERERS[frame.item(0, "kind")]
+    hidden = [curve for curve in curves if any(map(partial(_covers, curve), curves))]
+    curves = [curve for curve in curves if curve not in hidden]
+    title = sentence(readable(frame.item(0, "panel")))
+    optimizer = _optimizer(frame, f"{title} {points.first('subject') or ''}")
     x_label, y_label = (
         label.format(readable(first_of(frame, "metric") or "")) for label in renderer.labels
     )
@@ -130,8 +149,8 @@ def _panel(
     return Panel(
         kind=frame.item(0, "kind"),
         renderer=renderer,
-        title=sentence(readable(frame.item(0, "panel"))),
-        goal=_goals(curves),
+        title=title,
+        goal="; ".join(filter(None, (optimizer, _goals(curves)))),
         labels=(
             sentence(first_of(frame, "x_label") or spec.x_label or x_label),
             sentence(first_of(frame, "y_label") or spec.y_label or y_label),
@@ -139,8 +158,26 @@ def _panel(
         scales=(spec.x_scale or x_scale, spec.y_scale or y_scale),
         curves=curves,
         releases=len(points.releases),
+        hidden=[curve.label for curve in hidden],
         findings=points.findings.get(frame.item(0, "panel_order")),
     )
+
+
+def _covers(curve: Curve, other: Curve) -> bool:
+    """Whether a later curve, of more trials of the same studies, has the same points."""
+    same, asked = ("release", "workload", "x", "y"), "asked_trials"
+    return (
+        other.place > curve.place
+        and curve.column(asked) != other.column(asked)
+        and curve.columns(*same) == other.columns(*same)
+    )
+
+
+def _optimizer(frame: pl.DataFrame, title: str) -> str:
+    """Return the optimizer of all workloads of a panel, unless its title has it or they differ."""
+    found = {name.rpartition("/")[2] for name in frame["workload"].drop_nulls()}
+    called = readable(found.pop()) if len(found) == 1 else ""
+    return "" if called.casefold() in readable(title).casefold() else sentence(called)
 
 
 def _colours(panel: int, names: Mapping[int, Mapping[str, int]]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Transform
 
-    from dbtool.figures.panels import Panel
+    from dbtool.figures.panels import Curve, Panel
 
 
 POINTS_PER_INCH = 72
+# One legend of more entries is read less easily than one a panel, unless all would be the same.
+MOST_SHARED, MOST_SAME = 12, 24
 # A line of text, in sizes of its type.
 LINE_HEIGHT = 1.35
 # Of legends, in sizes of their type, as Matplotlib measures them.
@@ -84,6 +86,8 @@ class Text:
 
     def draw(self, part: Figure | Axes, corner: Transform) -> None:
         """Write it with its lower left corner at the origin of a transform."""
+        if not any(self.lines):
+            return
         part.text(
             0,
             0,
@@ -186,7 +190,9 @@ def names_of(panel: Panel) -> list[Mark]:
             label,
             {
                 "color": curve.colour,
-                **renderer.sample(curve.name, curve.release_index * panel.is_by_release),
+                **renderer.sample(
+                    curve if panel.is_by_release else replace(curve, release_index=0)
+                ),
             },
         )
         for label, curve in series.items()
@@ -198,39 +204,52 @@ def _words(text: str) -> set[str]:
 
 
 def shared_names(named: Sequence[Sequence[Mark]]) -> Sequence[Mark]:
-    """Return the entries that all panels share, so that one legend serves the figure; or none.
+    """Return the entries of all panels, so that one legend serves the figure; or none.
 
-    It can where each panel's series are among those of the panel with the most, in their colours.
+    It can where a series looks the same in each panel, and the entries are few.
     """
-    fullest = max(named, key=len)
-    alike = all(names and all(mark in fullest for mark in names) for names in named)
-    return fullest if alike and len(named) > 1 and len(fullest) > 1 else []
+    found: dict[str, Mark] = {}
+    alike = all(found.setdefault(mark.text, mark) == mark for marks in named for mark in marks)
+    same = all(len(marks) == len(found) for marks in named)
+    few = len(found) <= (MOST_SAME if same else MOST_SHARED)
+    return list(found.values()) if alike and few else []
 
 
 def releases_of(panels: Sequence[Panel]) -> list[Mark]:
     """Return a legend entry for each release, where there are several that are not the series."""
     if panels[0].releases < 2 or panels[0].is_by_release:
         return []
+    sample = panels[0].renderer.sample
     return [
-        Mark(f"release {name}", {"color": QUIET, **panels[0].renderer.sample("", index)})
-        for index, name in sorted(_releases(panels).items())
+        Mark(
+            f"release {curve.release}", {"color": QUIET, **sample(replace(curve, name="", place=0))}
+        )
+        for _, curve in sorted(_releases(panels).items())
     ]
 
 
-def _releases(panels: Sequence[Panel]) -> dict[int, str]:
-    return {curve.release_index: curve.release for panel in panels for curve in panel.curves}
+def _releases(panels: Sequence[Panel]) -> dict[int, Curve]:
+    return {curve.release_index: curve for panel in panels for curve in panel.curves}
 
 
 def key_of(figure: Figure, panels: Sequence[Panel]) -> list[Mark]:
-    """Return the key: each mark that is drawn, once; stars differ by release."""
-    drawn = {
-        str(artist.get_label()).partition(":")[0]
-        for axes in figure.axes
-        for artist in axes.get_children()
-    }
+    """Return the key: each mark that is drawn, once; stars differ by release.
+
+    A band has the colour of the only series with bands.
+    """
+    drawn: dict[str, set[str]] = {}
+    for axes in figure.axes:
+        for artist in axes.get_children():
+            name, _, curve = str(artist.get_label()).partition(": ")
+            drawn.setdefault(name, set()).add(curve)
     found = {name: [mark] for name, mark in KEY.items() if name in drawn}
+    if "band" in found:
+        curves = (curve for panel in panels for curve in panel.curves)
+        colours = {curve.colour for curve in curves if curve.name in drawn["band"]}
+        own = {"color": colours.pop()} if len(colours) == 1 else {}
+        found["band"] = [Mark(KEY["band"].text, KEY["band"].look | own)]
     releases = sorted(_releases(panels).items())
     if "best" in found and len(releases) > 1:
         text = KEY["best"].text
-        found["best"] = [Mark(f"{text} ({name})", star_of(index)) for index, name in releases]
+        found["best"] = [Mark(f"{text} ({each.release})", star_of(i)) for i, each in releases]
     return [mark for marks in found.values() for mark in marks]

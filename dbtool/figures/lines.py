@@ -51,8 +51,12 @@ REPLICATES = (
     "The median of the replicates of one setting lies in the band with a chance of 95 %, by order "
     "statistics."
 )
-# A list of more batch sizes than this is left to the CSV.
-MOST_LISTED = 12
+# Bands of more curves than this would hide them, and more guides be a hatching.
+MOST_BANDS = MOST_GUIDES = 3
+# Guides nearer to each other than this share lie over each other, and are drawn once.
+ALIKE = 0.1
+# A list of more curves than this is left to the CSV.
+MOST_LISTED = 4
 # Slopes, between logarithmic axes, of lines to compare with; by the columns that hold them.
 SLOPES: Mapping[str, float] = {"perfect": -1.0, "linear": 1.0, "square_root": 0.5}
 BAND_ALPHA, GUIDE_BAND_ALPHA = 0.14, 0.16
@@ -108,9 +112,11 @@ class LineRenderer(Renderer):
         for name in self.guides:
             _draw_guides(axes, panel, name)
         positive = panel.scales[1] != "linear"
+        bands = len(panel.curves) <= MOST_BANDS * max(1, panel.releases)
         for index, curve in enumerate(panel.curves):
-            _draw_band(axes, curve, 2 + index / 100)
-            _draw_curve(axes, curve, 3 + index, positive=positive)
+            if bands:
+                _draw_band(axes, curve, 2 + index / 100)
+            _draw_curve(axes, curve, 3 + index, self.sample(curve), positive=positive)
             dots(
                 axes,
                 curve.marked("at_border"),
@@ -121,7 +127,7 @@ class LineRenderer(Renderer):
         if self.counts_steps:
             _draw_unreached(axes, panel)
         if panel.findings:
-            draw_findings(axes, panel.findings)
+            draw_findings(axes, panel.findings, size.height)
         if not any(y > 0 or not positive for y in panel.values("y")):
             why = "no trial reached the goal" if self.counts_steps else "no value within the budget"
             axes.set_yticks([])
@@ -157,25 +163,27 @@ class LineRenderer(Renderer):
         """Return the height of the strip that marks batch sizes without a result."""
         return _strip_height(panel) if self.counts_steps else 0.0
 
-    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
+    def sample(self, curve: Curve) -> Mapping[str, Any]:
         """Return the look of a marker on a line."""
-        return _curve_look(release_index)
+        look = {"markerfacecolor": "white"} if curve.release_index else {}
+        return look | {
+            "marker": MARKERS[curve.place % len(MARKERS)],
+            "linestyle": DASHES[curve.release_index % len(DASHES)],
+            "markersize": MARKER_SIZE,
+            "linewidth": 1.4,
+        }
 
-    def notes(self, rows: pl.DataFrame) -> list[str]:
-        """Return what intervals and bands mean, and which points have no value and why."""
-        x = "sparsity" if self.whole else "batch size"
+    def meanings(self, rows: pl.DataFrame) -> list[str]:
+        """Return what intervals and bands mean."""
         found = [NOTE.format(100 * rows["level"][0])] if "level" in rows.columns else []
         if "perfect_low" in rows.columns and rows["perfect_low"].count():
             found.append(INTERVAL)
-        return found + self._bands(rows, x) + self._gaps(rows, x)
-
-    def _bands(self, rows: pl.DataFrame, x: str) -> list[str]:
-        drawn = rows.filter(pl.col("y").is_not_null()) if "best_of" in rows.columns else rows[:0]
+        drawn = _banded(rows)
         alone = pl.col("best_of").is_null() & pl.col("band_high").is_not_null()
         if not drawn.is_empty() and drawn.select(alone.any()).item():
-            return [REPLICATES]
+            return [*found, REPLICATES]
         if drawn.is_empty() or drawn["best_of"].null_count() == drawn.height:
-            return []
+            return found
         counts = sorted(drawn["best_of"].drop_nulls().unique().to_list())
         trials = f"k = {counted(counts[0], 'trial')}, diverged ones among them,"
         if len(counts) > 1:
@@ -184,12 +192,13 @@ class LineRenderer(Renderer):
         note = self.band.format(trials)
         if self.more and drawn.select((pl.col("trials") > pl.col("best_of")).any()).item():
             note += f" {self.more}"
-        neither = pl.col("band_low").is_null() & pl.col("band_high").is_null()
-        return [note, *_where("Too few trials for a bound", drawn, neither, x)]
+        return [*found, note]
 
-    def _gaps(self, rows: pl.DataFrame, x: str) -> list[str]:
+    def gaps(self, rows: pl.DataFrame) -> list[str]:
+        """Return which points have no value or no band, and why."""
+        x = "sparsity" if self.whole else "batch size"
         if not self.counts_steps:
-            return _where("No finite value", rows, pl.col("y").is_null(), x) + super().notes(rows)
+            return _where("No finite value", rows, pl.col("y").is_null(), x) + super().gaps(rows)
         unknown = pl.col("is_unknown") if "is_unknown" in rows.columns else pl.lit(value=False)
         notes = _where("Goal not reached", rows, pl.col("steps").is_null() & ~unknown, x)
         notes += _where("Steps unknown, since the search ended first", rows, unknown, x)
@@ -200,7 +209,16 @@ class LineRenderer(Renderer):
                 "Not drawn, for want of steps at the batch size to divide by: "
                 f"{', '.join(map(readable, missing.unique(maintain_order=True)))}."
             )
+        if not (banded := _banded(rows)).is_empty():
+            neither = pl.all_horizontal(pl.col("band_low", "band_high").is_null())
+            without = neither & pl.col("best_of").is_not_null()
+            notes += _where("Too few trials for a bound", banded, without, x)
         return notes
+
+
+def _banded(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the points that may have bands."""
+    return rows.filter(pl.col("y").is_not_null()) if "best_of" in rows.columns else rows[:0]
 
 
 def _near_borders(panel: Panel, crowded: list[Curve]) -> list[float]:
@@ -247,16 +265,9 @@ def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str) -> list[str]:
     return [f"{what}: {'; '.join(parts)}."] if parts else []
 
 
-def _curve_look(release_index: int) -> dict[str, Any]:
-    return {
-        "marker": MARKERS[release_index % len(MARKERS)],
-        "linestyle": DASHES[release_index % len(DASHES)],
-        "markersize": MARKER_SIZE,
-        "linewidth": 1.4,
-    }
-
-
-def _draw_curve(axes: Axes, curve: Curve, order: float, *, positive: bool) -> None:
+def _draw_curve(
+    axes: Axes, curve: Curve, order: float, look: Mapping[str, Any], *, positive: bool
+) -> None:
     """Draw markers joined by a line, which breaks where a point is missing.
 
     It also does where the vertical axis has room for positive values alone, and one is not.
@@ -266,7 +277,7 @@ def _draw_curve(axes: Axes, curve: Curve, order: float, *, positive: bool) -> No
         math.nan if y is None or not math.isfinite(y) or (positive and y <= 0) else y
         for y in curve.column("y")
     ]
-    look = _curve_look(curve.release_index) | {"color": curve.colour}
+    look = {**look, "color": curve.colour}
     axes.plot(xs, ys, **look | {"marker": "", "label": f"line: {curve.name}", "zorder": order})
     dots(
         axes,
@@ -341,17 +352,26 @@ def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
 def _guides(panel: Panel, name: str) -> list[tuple[Curve, dict[float, float]]]:
     """Return the distinct guide lines of a name, each with its first curve and all points on it.
 
-    Drawn apart, dashes of curves that start elsewhere on the line would fill each other's gaps.
+    Drawn apart, dashes of curves that start elsewhere on the line would fill each other's gaps. Of
+    many it is the middle one, to compare slopes with.
     """
-    guides: dict[float, tuple[Curve, dict[float, float]]] = {}
+    guides: dict[float, tuple[Curve, set[float]]] = {}
     for curve in panel.curves:
         points = {x: y for x, y in curve.columns("x", name) if y is not None and y > 0}
         if points:
             x, y = next(iter(points.items()))
             own = y / x ** SLOPES[name]
-            height = next((known for known in guides if math.isclose(known, own)), own)
-            guides.setdefault(height, (curve, {}))[1].update(points)
-    return list(guides.values())
+            near = (known for known in guides if math.isclose(known, own, rel_tol=ALIKE))
+            guides.setdefault(next(near, own), (curve, set()))[1].update(points)
+    if len(guides) > MOST_GUIDES:
+        middle = sorted(guides)[len(guides) // 2]
+        guides = {
+            middle: (guides[middle][0], set[float]().union(*(xs for _, xs in guides.values())))
+        }
+    return [
+        (curve, {x: height * x ** SLOPES[name] for x in xs})
+        for height, (curve, xs) in guides.items()
+    ]
 
 
 def _draw_unreached(axes: Axes, panel: Panel) -> None:

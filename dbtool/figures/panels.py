@@ -29,14 +29,16 @@ class Curve:
         name: the series' name in the query.
         label: how the series is called on paper.
         colour: of its line and markers; that of the series, in every release.
+        place: of the series among those of its panel, from 0; the shape of markers goes by it.
         release: where the points are from.
-        release_index: of the release among those drawn, from 0; line and markers go by it.
+        release_index: of the release among those drawn, from 0; dashes and fill go by it.
         rows: the points, with the columns of their kind.
     """
 
     name: str
     label: str
     colour: str
+    place: int
     release: str
     release_index: int
     rows: pl.DataFrame
@@ -73,6 +75,7 @@ class Panel:
         scales: of the two axes.
         curves: in the query's order.
         releases: how many releases the figure is drawn from.
+        hidden: labels of series whose points are those of another of the same workload.
         findings: what an analysis found of its curve.
     """
 
@@ -84,6 +87,7 @@ class Panel:
     scales: tuple[Scale, Scale]
     curves: Sequence[Curve]
     releases: int
+    hidden: Sequence[str] = ()
     findings: Findings | None = None
 
     @property
@@ -136,13 +140,8 @@ class Renderer(ABC):
         """Draw a panel into empty axes: scales, ticks, and every point."""
 
     @abstractmethod
-    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:
-        """Return the look of a series in a release, for legends, without its colour.
-
-        Args:
-            name: the series' name in the query; "" for what all of a release have in common.
-            release_index: of the release among those drawn, from 0.
-        """
+    def sample(self, curve: Curve) -> Mapping[str, Any]:
+        """Return the look of a curve, for legends, without its colour."""
 
     def names_curves(self, panel: Panel) -> bool:  # noqa: ARG002 (for kinds that look at it)
         """Whether a legend names the curves, rather than the key."""
@@ -160,8 +159,12 @@ class Renderer(ABC):
         """Return the height of what is drawn above the axes, in inches."""
         return 0.0
 
-    def notes(self, rows: pl.DataFrame) -> list[str]:
-        """Return sentences for the caption on points that could not be drawn."""
+    def meanings(self, rows: pl.DataFrame) -> list[str]:  # noqa: ARG002 (for kinds that have some)
+        """Return sentences for the full caption on what is drawn besides points."""
+        return []
+
+    def gaps(self, rows: pl.DataFrame) -> list[str]:
+        """Return sentences for the full caption on points that could not be drawn."""
         inside = [
             pl.col(axis).is_between(f"{axis}_from", f"{axis}_to")
             for axis in "xy"

@@ -12,12 +12,12 @@ import polars as pl
 from matplotlib import rc_context
 
 from dbtool import __version__
-from dbtool.core.checks import require_number
 from dbtool.core.errors import counted
 from dbtool.core.files import expanded, write_whole
 from dbtool.figures.caption import alternative_text, caption_of, title_of
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
+from dbtool.figures.layout import Layout
 from dbtool.figures.points import NoDataError, keep_crossings, read_points
 from dbtool.figures.scaling import BY_GOAL, SCALING_FIGURE, goal_points, scaling_points
 from dbtool.figures.specs import find_figure, format_of
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.releases import Releases
-
-_NARROWEST, _WIDEST = 2.5, 40.0
 
 
 @dataclass(frozen=True)
@@ -106,23 +104,22 @@ class Plot:
         return f"<Plot {self.spec.name}: {self.spec.title}, {counted(self.points.height, 'point')}>"
 
 
-def plot(db: Releases, name: str, request: Request, width: float | None = None) -> Plot:
+def plot(db: Releases, name: str, request: Request, layout: Layout | None = None) -> Plot:
     """Draw a figure.
 
     Args:
         db: the database.
         name: of the figure, or its number.
         request: what it is drawn with.
-        width: in inches; None: as wide as suits its panels.
+        layout: width and words; None for those that suit it.
 
     Raises:
-        UsageError: there is no such figure, release or workload, or the width is none.
+        UsageError: there is no such figure, release or workload.
         NoDataError: there are no rows for it.
     """
-    require_width(width)
     spec = find_figure(name)
     points = read_points(db, spec, checked(db, request))
-    return Plot(draw(points, spec, width), points, spec)
+    return Plot(draw(points, spec, layout), points, spec)
 
 
 def plot_scaling(
@@ -141,22 +138,12 @@ def plot_scaling(
         UsageError: no picture is so wide.
         NoDataError: no study has steps to result.
     """
-    require_width(width)
+    layout = Layout(width)
     if len({(each.release, each.workload) for each in answers}) < len(answers):
         points = goal_points(answers, settings)
-        return Plot(draw(points, BY_GOAL, width), points, BY_GOAL)
+        return Plot(draw(points, BY_GOAL, layout), points, BY_GOAL)
     points = scaling_points(db, answers, settings, on_left_out)
-    return Plot(draw(points, SCALING_FIGURE, width), points, SCALING_FIGURE)
-
-
-def require_width(width: float | None) -> None:
-    """Check the width of a figure.
-
-    Raises:
-        UsageError: it is not a number of inches that a picture can have.
-    """
-    if width is not None:
-        require_number("width in inches", width, _NARROWEST, _WIDEST)
+    return Plot(draw(points, SCALING_FIGURE, layout), points, SCALING_FIGURE)
 
 
 def checked(db: Releases, request: Request) -> Request:

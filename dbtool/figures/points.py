@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 
 LINES = ("fit", "first")
 """What lines of perfect scaling may go through: where a curve scales, or its first point."""
+_SEARCHES = {
+    "window": "windowed search",
+    "lockstep": "search in lockstep",
+    "one setting": "replicates of one setting",
+}
+SPARSE = "sparsity_90/mnist/fc_128_128_128/sgd"
+# Kinds of panels whose points are joined to curves.
+_CURVED = ("steps_to_result", "normalised", "metaparameter", "best", "against")
 _KEEPING = threading.Lock()
 _PARAMETER = re.compile(r"\$([a-z_]+)\b")
 
@@ -98,6 +106,7 @@ class Points:
         sql: the query with its parameters filled in; it runs as it is.
         goal: as in the request.
         sustained: as in the request.
+        searches: how the studies were searched, as in "windowed search".
         findings: what an analysis found of a panel's curve, by panel_order.
     """
 
@@ -108,12 +117,22 @@ class Points:
     sql: str
     goal: float | None = None
     sustained: int = 1
+    searches: Sequence[str] = ()
     findings: Mapping[int, Findings] = field(default_factory=dict)
 
     @property
     def release(self) -> str:
         """The releases, joined by commas."""
         return ",".join(self.releases)
+
+    @property
+    def lone(self) -> list[int]:
+        """Panels, by panel_order, whose curves are one point each, where others have more."""
+        known = self.rows.filter(pl.col("y").is_not_null(), pl.col("kind").is_in(_CURVED))
+        counts = known.group_by("panel_order", "series").agg(pl.col("x").n_unique())
+        most = counts.group_by("panel_order").agg(pl.col("x").max())
+        lone = most.filter(pl.col("x") == 1)["panel_order"].to_list()
+        return lone if len(lone) < self.rows["panel_order"].n_unique() else []
 
     def first(self, column: str) -> Any:
         """Return the first value of a column that is not null; None where there is none."""
@@ -160,10 +179,18 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
     if request.goal is not None:
         for metric in points.rows["metric"].unique():
             require_goal(request.goal, metric)
+    names = points.rows["workload"].drop_nulls().unique().to_list()
+    asked = index_question("searches", releases=list(points.releases), workloads=names)
+    methods = {method for (method,) in db.result(asked)}
     if points.rows.is_empty():
         releases = request.releases or [name for name, *_ in db.result(index_question("releases"))]
         raise _no_data(spec, releases, points.left_out, request)
-    return points
+    if spec.kind == "against" and points.rows["x"].n_unique() == 1:
+        raise NoDataError(
+            f"release {points.release} has trials at one sparsity alone, and a curve of "
+            f"{spec.name} takes two; train sparse networks, such as `dbtool produce {SPARSE}`"
+        )
+    return replace(points, searches=sorted(_SEARCHES[each] for each in methods & _SEARCHES.keys()))
 
 
 def keep_crossings(db: Releases, request: Request) -> None:

@@ -240,8 +240,11 @@ def _numbers(size: Estimate) -> tuple[float, float, float]:
     return size.value or 0.0, size.low, size.high
 
 
-def draw_findings(axes: Axes, findings: Findings) -> None:
-    """Draw the findings into axes whose limits are set; artists are labelled as in `KEY`."""
+def draw_findings(axes: Axes, findings: Findings, height: float) -> None:
+    """Draw the findings into axes of a height in inches whose limits are set.
+
+    Artists are labelled as in `KEY`.
+    """
     if findings.curve:
         look = KEY["fitted"].look | {"zorder": 8, "label": "fitted"}
         axes.plot(*zip(*findings.curve, strict=True), **look)
@@ -263,9 +266,15 @@ def draw_findings(axes: Axes, findings: Findings) -> None:
             zorder=2.4,
             label="ground",
         )
-    at_right = _leave_right(axes, list(findings.sizes.values()))
+        # Below the top of the rows the axis of steps tells nothing.
+        bottom, top = map(math.log, axes.get_ylim())
+        lowest = math.exp(bottom + (top - bottom) * findings.height / height)
+        ticks = [float(tick) for tick in axes.get_yticks()]
+        named = zip(ticks, axes.yaxis.get_major_formatter().format_ticks(ticks), strict=True)
+        kept = {tick: name for tick, name in named if tick >= lowest}
+        axes.set_yticks(list(kept), labels=list(kept.values()))
     for row, (name, size) in enumerate(reversed([*findings.sizes.items()])):
-        up = _LOWEST + _ROW * row
+        up, at_right = _LOWEST + _ROW * row, _leave_right(axes, size)
         _draw_row(axes, name, size, up)
         axes.annotate(
             name,
@@ -299,9 +308,8 @@ def _draw_row(axes: Axes, name: str, size: Estimate, up: float) -> None:
             axes.plot([size.value], [0], label="critical", **look)
 
 
-def _leave_right(axes: Axes, sizes: Sequence[Estimate]) -> bool:
-    """Whether more room is free at the right of the axes than at the left."""
-    left, right = map(math.log, axes.get_xlim())
-    shown = (end for size in sizes for end in (size.low, size.value, size.high))
-    at = [math.log(end) for end in shown if end and left <= math.log(end) <= right]
-    return bool(at) and min(at) - left < right - max(at)
+def _leave_right(axes: Axes, size: Estimate) -> bool:
+    """Whether more room is free at the right of the interval of a batch size than at its left."""
+    left, right = axes.get_xlim()
+    low, high = max(size.low, left), min(size.high, right)
+    return low / left < right / high

@@ -80,8 +80,9 @@ RC: dict[Any, Any] = {
     }.items()
 }
 
+# By the place of a series, and where there are no series by the index of a release.
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", "p", ">")
 # By the index of a release, as are the crosses.
-MARKERS = ("^", "o", "s", "D", "v")
 DASHES: tuple[Any, ...] = (
     "-",
     (0, (2.6, 1.1)),
@@ -123,7 +124,7 @@ _FIRST = "the trial that reached the goal first"
 KEY: Mapping[str, Mark] = {
     "perfect": _line("perfect scaling", linestyle=DASHED),
     "perfect_band": _line("its 95 % interval", color="#e7e9ec", **_TINT),
-    "band": _line("95 % band at equal numbers of trials", color="#c6dbec", **_TINT),
+    "band": _line("95 % band at equal numbers of trials", color=QUIET, alpha=0.25, **_TINT),
     "fitted": _line("fitted curve", color=INK, linewidth=0.8),
     "knee": _line(
         "where perfect scaling and gains end", linestyle=DOTTED, color=INK, linewidth=0.9

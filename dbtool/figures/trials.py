@@ -60,13 +60,13 @@ HALF_COLUMN = 0.36
 class _OutcomeRenderer(Renderer):
     """Draws trials as dots, crosses and stars."""
 
-    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:
+    def sample(self, curve: Curve) -> Mapping[str, Any]:
         """Return the look of a dot or a cross."""
-        crossed = name == INFEASIBLE
+        crossed = curve.name == INFEASIBLE
         return {
             "linestyle": "none",
-            "marker": (CROSSES if crossed else DOTS)[release_index % len(DOTS)],
-            "markersize": SIZES.get(name, SIZES[ACHIEVED]),
+            "marker": (CROSSES if crossed else DOTS)[curve.release_index % len(DOTS)],
+            "markersize": SIZES.get(curve.name, SIZES[ACHIEVED]),
             "markeredgewidth": 0.8 if crossed else 0.0,
         }
 
@@ -79,7 +79,7 @@ class _OutcomeRenderer(Renderer):
             color=curve.colour,
             zorder=4 if curve.name == ACHIEVED else 3,
             label=f"trials: {curve.name}",
-            **self.sample(curve.name, curve.release_index),
+            **self.sample(curve),
         )
         dots(
             axes,
@@ -125,13 +125,14 @@ class ScatterRenderer(_OutcomeRenderer):
         if momentum:
             _draw_contours(axes, x, y, size)
         else:
-            only = panel.values("y")[0]
-            axes.set_yticks([only], labels=[f"{only:g}"])
+            # An axis of one value tells nothing.
+            axes.set_yticks([])
             axes.set_yticks([], minor=True)
+            axes.spines.left.set_visible(False)
         for curve in reversed(panel.curves):
             self.draw_trials(axes, curve, curve.column("x"))
 
-    def notes(self, rows: pl.DataFrame) -> list[str]:
+    def gaps(self, rows: pl.DataFrame) -> list[str]:
         """Name panels in which no trial reached the goal, and count trials beyond the axes."""
         reached = rows.group_by("panel", "release", maintain_order=True).agg(
             pl.col("series").eq(ACHIEVED).any().alias("any")
@@ -142,8 +143,8 @@ class ScatterRenderer(_OutcomeRenderer):
             for panel, release, any_reached in reached.iter_rows()
             if not any_reached
         ]
-        notes = [f"No trial reached the goal: {'; '.join(panels)}."] if panels else []
-        return notes + super().notes(rows)
+        missed = [f"No trial reached the goal: {'; '.join(panels)}."] if panels else []
+        return missed + super().gaps(rows)
 
 
 def _has_momentum(panel: Panel) -> bool:
@@ -223,7 +224,7 @@ class GridRenderer(_OutcomeRenderer):
             lane = 2.0 ** LANES.get(curve.name, 0.0)
             self.draw_trials(axes, curve, [x * lane for x in curve.column("x")])
 
-    def notes(self, rows: pl.DataFrame) -> list[str]:
+    def gaps(self, rows: pl.DataFrame) -> list[str]:
         """Name batch sizes at which no trial reached the goal."""
         reached = set(rows.filter(rows["series"] == ACHIEVED)["x"])
         missing = sorted(set(rows["x"]) - reached)
@@ -300,7 +301,7 @@ class CurveRenderer(Renderer):
             if len(line) == 1:
                 # No line joins a point to itself.
                 look = look | {"marker": "o", "markersize": LONE_SIZE}
-            look = {**self.sample("", curve.release_index), **look}
+            look = {**self.sample(curve), **look}
             axes.plot(*zip(*line, strict=True), label=f"{name}: {curve.name}", **look)
         self._draw_readings(axes, panel)
 
@@ -317,9 +318,9 @@ class CurveRenderer(Renderer):
                 xs, ys = zip(*read, strict=True)
                 axes.vlines(xs, axes.get_ylim()[0], ys, INK, FRAME, linewidths=0.9, zorder=2.5)
 
-    def sample(self, name: str, release_index: int) -> Mapping[str, Any]:  # noqa: ARG002 (others look at it)
+    def sample(self, curve: Curve) -> Mapping[str, Any]:
         """Return the look of a line."""
-        dashes = DASHES[release_index % len(DASHES)]
+        dashes = DASHES[curve.release_index % len(DASHES)]
         return {"linestyle": dashes, "linewidth": CURVE_WIDTH}
 
 

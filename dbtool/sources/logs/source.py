@@ -161,7 +161,7 @@ def _read(
         for path, frames in _steps_of(parts).items()
     }
     if tool == "trackio":
-        rows = stores.counted(rows)
+        rows = stores.at_updates(rows)
     every = pl.concat([frame for frames in rows.values() for frame in frames], how="diagonal")
     if every.is_empty():
         reasons = notes.sentences() or [f"{_few(paths)}: the logs have no measurements"]

@@ -121,9 +121,12 @@ def test_an_open_end_is_an_arrow_at_the_edge(found: ScalingReport, panels: list[
 def test_rows_are_named_where_there_is_more_room() -> None:
     def side(value: float) -> str:
         (axes,) = Figure().subplots(1, 1, squeeze=False)[0]
-        axes.set(xscale="log", xlim=(1, 1024))
+        axes.set(xscale="log", xlim=(1, 1024), yscale="log", ylim=(1, 1e6))
         size = Estimate(value, value / 2, 2 * value, "identified")
-        draw_findings(axes, Findings([], [], {"tradeoff": size}))
+        findings = Findings([], [], {"tradeoff": size})
+        draw_findings(axes, findings, 5 * findings.height)
+        # The row takes 1.2 decades of six, where the axis of steps has no numbers.
+        assert min(axes.get_yticks()) == 100
         [name] = axes.texts
         return str(name.get_horizontalalignment())
 

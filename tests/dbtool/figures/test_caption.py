@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from dbtool import __version__
-from dbtool.figures.caption import caption_of, facts_and_gaps, title_of
+from dbtool.figures.caption import caption_of, short_caption, title_of
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
 from dbtool.figures.points import Request, read_points, what_fills
@@ -35,7 +35,7 @@ def test_the_caption_stands_without_the_picture(db):
     )
     assert facts.replace("\N{NO-BREAK SPACE}", " ") == (
         "Release: made-up · workload: mnist/simple_cnn_base/nesterov_momentum · "
-        "n = 1 to 3 trials a study of the 100 asked for · "
+        "1 to 3 trials a study · "
         f"goal: validation error < 0.01 · dbtool {__version__}"
     )
     assert unreached == "Goal not reached: Simple CNN on MNIST at batch size 256."
@@ -64,7 +64,9 @@ def test_each_release_is_told_what_it_lacks_and_the_picture_names_no_commands():
     what = "No data in release published: Simple CNN on MNIST."
     assert told[-1] == f"{what} To fill: `dbtool produce mnist/simple_cnn_base/nesterov_momentum`."
     assert any(part.startswith("Release: made-up, published") for part in told)
-    assert facts_and_gaps(points, panels_of(points, spec), commands=False)[-1] == what
+    assert "The CSV beside it says what is missing." in short_caption(
+        points, spec, panels_of(points, spec)
+    )
     assert not any("`" in text.get_text() for text in draw(points, spec).texts)
 
 

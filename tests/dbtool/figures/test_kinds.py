@@ -6,7 +6,9 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.legend import Legend
 
+from dbtool.figures.caption import gaps_of
 from dbtool.figures.drawing import draw
+from dbtool.figures.kinds import panels_of
 from dbtool.figures.names import NAMES
 from dbtool.figures.specs import find_figure
 from dbtool.figures.style import PERFECT
@@ -18,6 +20,12 @@ def drawn(rows, release=None):
     """The axes of the figure of these rows."""
     points = points_of(rows, release=release)
     return draw(points, find_figure(FIGURE_OF[rows[0]["kind"]])).axes
+
+
+def told(rows):
+    """What is not drawn of these rows."""
+    points = points_of(rows)
+    return gaps_of(points, panels_of(points, find_figure(FIGURE_OF[rows[0]["kind"]])))
 
 
 def marks(axes, label):
@@ -48,11 +56,11 @@ def words(axes):
     return {text.get_text() for text in texts}
 
 
-def test_steps_are_full_triangles_however_many_trials_they_are_of():
+def test_steps_are_full_circles_however_many_trials_they_are_of():
     (axes,) = drawn(made_points.steps_rows())
     assert marks(axes, "points: simple_cnn_base") == [(1, 640), (2, 320), (4, 200), (8, 180)]
     points = look(axes, "points: simple_cnn_base")
-    assert points.get_marker() == "^"
+    assert points.get_marker() == "o"
     assert points.get_markerfacecolor() == NAMES["simple_cnn_base"].colour
 
 
@@ -170,6 +178,56 @@ def test_perfect_scaling_that_some_curves_share_is_one_line():
     ]
 
 
+def test_of_many_curves_one_guide_is_drawn_and_no_band():
+    rows = [
+        row | {"series": f"fc_{place}", "series_order": place, "perfect": place * row["perfect"]}
+        for place in range(1, 6)
+        for row in made_points.banded_rows()
+    ]
+    (axes,) = drawn(rows)
+    (guide,) = [line for line in axes.lines if line.get_label().startswith("perfect")]
+    assert guide.get_label() == "perfect: fc_3"
+    assert to_hex(guide.get_color()) == PERFECT
+    assert not [part for part in axes.collections if part.get_label().startswith("band")]
+    # Shapes tell the curves apart in grey.
+    points = [line for line in axes.lines if line.get_label().startswith("points")]
+    assert len({line.get_marker() for line in points}) == 5
+
+
+def test_a_curve_of_fewer_trials_with_the_same_points_is_drawn_once():
+    rows = [
+        row | {"series": f"first {count} trials", "series_order": count, "asked_trials": count}
+        for count in (10, 50, 100)
+        for row in made_points.steps_rows()[count == 10 :]
+    ]
+    (axes,) = drawn(rows)
+    names = {word for word in words(axes) if word.startswith("first")}
+    assert names == {"first 10 trials", "first 100 trials"}
+    assert "Drawn once where points are those of more trials: first 50 trials." in told(rows)
+
+
+def test_a_panel_of_one_point_is_not_drawn_beside_others():
+    lone = made_points.steps_rows(panel="Other", panel_order=2)[:1]
+    (axes,) = drawn([*made_points.steps_rows(), *lone])
+    assert marks(axes, "points: simple_cnn_base")
+    assert "Not drawn, for want of a second point: Other." in told(
+        [*made_points.steps_rows(), *lone]
+    )
+    (axes,) = drawn(lone)
+    assert marks(axes, "points: simple_cnn_base") == [(1, 640)]
+
+
+def test_the_key_of_a_band_has_its_colour():
+    (axes,) = drawn(made_points.banded_rows())
+    (legend,) = axes.figure.findobj(Legend)
+    drawn_colours = {
+        text.get_text(): line.get_color()
+        for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)
+    }
+    colour = NAMES["simple_cnn_base"].colour
+    assert drawn_colours["95 % band at equal numbers of trials"] == colour
+
+
 def test_a_metaparameter_at_a_border_is_ringed_and_shaded():
     (axes,) = drawn(made_points.metaparameter_rows())
     assert marks(axes, "ring: simple_cnn_base") == [(4, 9.0)]
@@ -197,7 +255,7 @@ def test_zoomed_axes_end_where_the_rows_say():
     rows = [row | {"y_from": 0.005, "y_to": 0.025} for row in made_points.best_rows()]
     (axes,) = drawn(rows)
     assert axes.get_ylim() == (0.005, 0.025)
-    assert any("2 points lie beyond the axes (see the CSV)." in w for w in words(axes))
+    assert "2 points lie beyond the axes (see the CSV)." in told(rows)
 
 
 def test_steps_against_sparsity_span_the_whole():
@@ -233,6 +291,9 @@ def test_contours_join_equal_effective_learning_rates():
 def test_a_search_without_momentum_has_no_contours():
     (axes,) = drawn([row | {"y": 1.0} for row in made_points.scatter_rows()])
     assert not marks(axes, "contours")
+    # An axis of one value is none.
+    assert not axes.get_ylabel()
+    assert not len(axes.get_yticks())
 
 
 def test_the_grid_stands_outcomes_side_by_side_in_a_column_a_batch_size():
@@ -287,7 +348,7 @@ def test_curves_of_no_trial_are_named():
     assert "Trial 1" in words(axes)
 
 
-def test_two_releases_share_a_colour_and_differ_in_marker_and_line():
+def test_two_releases_share_a_colour_and_differ_in_fill_and_line():
     second = {"release": "other", "release_order": 2}
     rows = [*made_points.steps_rows(), *made_points.steps_rows(**second)]
     (axes,) = drawn(rows, release="made-up,other")
@@ -295,8 +356,10 @@ def test_two_releases_share_a_colour_and_differ_in_marker_and_line():
     assert first.get_color() == second.get_color()
     assert not first.is_dashed()
     assert second.is_dashed()
-    markers = [line.get_marker() for line in axes.lines if line.get_label().startswith("points")]
-    assert markers == ["^", "o"]
+    fills = [
+        line.get_markerfacecolor() for line in axes.lines if line.get_label().startswith("points")
+    ]
+    assert fills == [first.get_color(), "white"]
     assert {"release made-up", "release other"} <= words(axes)
 
 
@@ -316,7 +379,8 @@ def test_a_figure_may_mix_kinds(kind):
 
 def test_axes_of_a_scatter_end_where_the_rows_say_and_tell_what_lies_beyond():
     ends = {"x_from": 10**-4.5, "x_to": 10**-0.5, "y_from": 1e-6, "y_to": 10.0}
-    (axes,) = drawn([row | ends for row in made_points.scatter_rows()])
+    rows = [row | ends for row in made_points.scatter_rows()]
+    (axes,) = drawn(rows)
     assert axes.get_xlim() == pytest.approx((ends["x_from"], ends["x_to"]))
     assert axes.get_ylim() == pytest.approx((ends["y_from"], ends["y_to"]))
-    assert any("2 points lie beyond the axes (see the CSV)." in word for word in words(axes))
+    assert "2 points lie beyond the axes (see the CSV)." in told(rows)

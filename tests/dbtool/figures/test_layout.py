@@ -11,6 +11,7 @@ from matplotlib.text import Text
 
 from dbtool.figures.batch import write_figure
 from dbtool.figures.drawing import draw
+from dbtool.figures.layout import Layout
 from dbtool.figures.legend import lines_of, width_of
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales
 from dbtool.figures.specs import DATA_FORMATS, FORMATS, find_figure
@@ -38,7 +39,8 @@ def figure_of(kind, width=None):
         for place in range(4)
         for row in ROWS_OF[kind]
     ]  # fmt: skip
-    return draw(points_of(rows), find_figure(FIGURE_OF[kind]), width)
+    layout = Layout(width, title=True, caption="figure")
+    return draw(points_of(rows), find_figure(FIGURE_OF[kind]), layout)
 
 
 def is_beside(label, box):
@@ -90,6 +92,44 @@ def test_a_figure_is_as_wide_as_asked_and_its_type_stays(kind):
     assert {axes.get_subplotspec().colspan.start for axes in narrow.axes} == {0}
 
 
+@KINDS
+def test_a_picture_for_a_column_has_labels_and_legend_alone(kind):
+    figure = draw(points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind]), Layout(3.5))
+    panels = len(figure.axes)
+    assert figure.get_size_inches()[1] < 3.5 * panels + 1e-9
+    assert all("error" in text.get_text() for text in figure.texts)
+    titled = {text.get_text() for axes in figure.axes for text in axes.texts}
+    assert ("Simple CNN on MNIST" in titled) == (panels > 1 and kind != "grid")
+
+
+@KINDS
+def test_a_caption_has_three_lines_at_most(kind):
+    for width in (4.6, 7.0):
+        *_, caption = draw(
+            points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind]), Layout(width)
+        ).texts
+        assert "made-up" in caption.get_text()
+        assert caption.get_text().count("\n") < 3
+
+
+def test_headings_of_a_row_begin_at_one_height_and_no_panel_stands_alone():
+    rows = [
+        row | {"panel_order": place, "panel": "Simple CNN on MNIST" + " once more" * (place % 3)}
+        for place in range(7)
+        for row in steps_rows()
+    ]
+    figure = draw(points_of(rows), find_figure("1"))
+    figure.draw_without_rendering()
+    tops: dict[int, list[float]] = {}
+    for axes in figure.axes:
+        (title,) = (text for text in axes.texts if "CNN" in text.get_text())
+        spec = axes.get_subplotspec()
+        assert spec is not None
+        tops.setdefault(spec.rowspan.start, []).append(title.get_window_extent().y1)
+    assert [len(row) for row in tops.values()] == [4, 3]
+    assert all(max(row) - min(row) < 1 for row in tops.values())
+
+
 @FEW_KINDS
 def test_the_same_points_give_the_same_bytes(kind, tmp_path):
     points, spec = points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind])
@@ -102,7 +142,10 @@ def test_the_same_points_give_the_same_bytes(kind, tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("normalised", "FC 1024"), ("steps_to_result", "validation error < 0.01")],
+    [
+        ("normalised", "FC 1024"),
+        ("steps_to_result", "Nesterov momentum; validation error < 0.01"),
+    ],
 )
 def test_what_panels_share_is_said_once(kind, words):
     texts = [text for text, _ in laid_out(figure_of(kind))]
@@ -139,7 +182,8 @@ def test_a_heading_breaks_where_its_subject_begins():
     points = points_of(rows)
     spec = msgspec.structs.replace(find_figure("figure_11"), title="Best values, by the budget")
     narrow, wide = (
-        {text.get_text() for text in draw(points, spec, width).texts} for width in (4.0, 9.0)
+        {text.get_text() for text in draw(points, spec, Layout(width)).texts}
+        for width in (4.6, 9.0)
     )
     assert "Best values, by the budget:\nSimple CNN on MNIST with SGD" in narrow
     assert "Best values, by the budget: Simple CNN on MNIST with SGD" in wide
