@@ -100,9 +100,9 @@ class Branch:
         """Return what a branch trains with, and where it comes from."""
         (parent,) = self.parents_of([trial_id])
         optimizer = optimizer_definition(self.study.workload.optimizer)
-        scale = self.factor if optimizer.proportional else math.sqrt(self.factor)
+        rate = parent.metaparameters[LEARNING_RATE] * optimizer.rate_growth(self.factor)
         return parent.metaparameters | {
-            LEARNING_RATE: parent.metaparameters[LEARNING_RATE] * scale,
+            LEARNING_RATE: rate,
             PARENT_TRIAL: parent.trial_id,
             PARENT_STEP: self.step(trial_id),
             PARENT_BATCH_SIZE: self.study.batch_size,

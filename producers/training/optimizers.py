@@ -51,6 +51,7 @@ A new optimizer is added here.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -106,6 +107,10 @@ class OptimizerDefinition:
     def metaparameters(self) -> tuple[str, ...]:
         """Return the names it needs besides those of the learning-rate schedule."""
         return tuple(name for name, _ in self.search_space if name != LEARNING_RATE)
+
+    def rate_growth(self, factor: int) -> float:
+        """Return by what the learning rate grows with a batch that is `factor` times as large."""
+        return factor if self.proportional else math.sqrt(factor)
 
 
 def _momentum(m: Metaparameters, *, nesterov: bool = False) -> optax.GradientTransformation:
