@@ -2,10 +2,12 @@
 
 A stream of examples runs through one random permutation of the training set after another; step s
 takes the next `batch_size` examples of it, so that a batch may end one epoch and begin the next.
+Where the batch size changes, the stream goes on with the example after the last that was taken.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +15,54 @@ import numpy as np
 from producers.seeds import BATCHES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from producers.training.block import BlockProgram
 
 # Bounds the memory of the examples' numbers that are drawn ahead of a compiled call.
 _DRAWN_AHEAD = 16_000_000
 _MOST_STEPS_A_CALL = 1_024
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Consecutive steps of a trial whose batches have one size.
+
+    Attributes:
+        batch_size: examples a step.
+        factor: how many times as large the batches are as those of the first phase.
+        begin: updates made, and training examples taken, before the first of these steps.
+        end: updates made after the last of them.
+    """
+
+    batch_size: int
+    factor: int
+    begin: tuple[int, int]
+    end: int
+
+
+def phases(
+    batch_size: int, batch_schedule: Sequence[tuple[int, int]], train_steps: int
+) -> Iterator[Phase]:
+    """Yield the phases of a trial, in order.
+
+    Args:
+        batch_size: of the first.
+        batch_schedule: the steps after which batches are larger, increasing, each with how many
+            times as large as the first ones.
+        train_steps: of the trial.
+
+    Example:
+        >>> [(each.batch_size, each.begin) for each in phases(64, [(500, 2), (2_000, 4)], 3_000)]
+        [(64, (0, 0)), (128, (500, 32000)), (256, (2000, 224000))]
+    """
+    factor, step, examples = 1, 0, 0
+    changes = [change for change in batch_schedule if change[0] < train_steps]
+    for end, next_factor in [*changes, (train_steps, 1)]:
+        size = batch_size * factor
+        yield Phase(size, factor, (step, examples), end)
+        examples += size * (end - step)
+        factor, step = next_factor, end
 
 
 class BatchStream:
@@ -29,12 +72,16 @@ class BatchStream:
         seed: the trial's seed, or the study's where its trials share batches.
         examples: size of the training set.
         batch_size: examples a step.
+        begin: updates made, and examples taken, before the first batch of this size.
     """
 
-    def __init__(self, seed: int, examples: int, batch_size: int) -> None:
+    def __init__(
+        self, seed: int, examples: int, batch_size: int, begin: tuple[int, int] = (0, 0)
+    ) -> None:
         self._seed = seed
         self._examples = examples
         self._batch_size = batch_size
+        self._begin = begin
         self._epoch = -1
         self._order = np.empty(0, np.int32)
 
@@ -43,7 +90,8 @@ class BatchStream:
 
         The first of these steps comes after `first_step` updates.
         """
-        position = first_step * self._batch_size
+        begin, taken = self._begin
+        position = taken + (first_step - begin) * self._batch_size
         end = position + steps * self._batch_size
         pieces = []
         while position < end:
@@ -70,15 +118,21 @@ class IndexDraw:
         seeds: of the trials' batch orders; of one where all trials share their batches.
         examples: size of the training set.
         batch_size: examples a step.
+        begin: as `BatchStream` takes it.
     """
 
     def __init__(
-        self, program: BlockProgram, seeds: Sequence[int], examples: int, batch_size: int
+        self,
+        program: BlockProgram,
+        seeds: Sequence[int],
+        examples: int,
+        batch_size: int,
+        begin: tuple[int, int] = (0, 0),
     ) -> None:
         self._shared = program.shared_batches
         self._batch_size = batch_size
         self._shape = program.batch_shape(batch_size)
-        self._streams = [BatchStream(seed, examples, batch_size) for seed in seeds]
+        self._streams = [BatchStream(seed, examples, batch_size, begin) for seed in seeds]
 
     def capacity(self, slots: int) -> int:
         """Return the most steps of a call on `slots` slots."""

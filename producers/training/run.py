@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from producers.training.batches import IndexDraw
+from producers.training.batches import IndexDraw, phases
 from producers.training.block import SplitArrays
 from producers.training.block_record import BlockRecord, Progress, Slots
 from producers.training.measures import MEASURES, SECONDS
 from producers.training.mesh import on_host
+from producers.training.optimizers import LEARNING_RATE
 from producers.training.stream import StreamedDraw, streamed_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from producers.datasets.split import ExampleSource
+    from producers.training.batches import Phase
     from producers.training.block import BlockProgram
     from producers.training.checkpoints import Checkpoints
     from producers.training.measures import Measure
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from producers.training.stopping import FirstToGoal
 
     PlacedExamples = SplitArrays | ExampleSource
+    Draw = IndexDraw | StreamedDraw
 
 _SLICES_TOGETHER = 8
 
@@ -77,10 +81,17 @@ class BlockTrials:
         """Return the seeds of the batch orders: one a trial, or the one that all share."""
         return self.seeds if self.shared_seed is None else [self.shared_seed]
 
-    def arrays(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the metaparameters of some of the trials: name to float32 [trials]."""
+    def arrays(self, numbers: np.ndarray, rate_growth: float) -> dict[str, np.ndarray]:
+        """Return the metaparameters of some of the trials: name to float32 [trials].
+
+        Their learning rates have grown by a factor.
+        """
+        growth = {LEARNING_RATE: rate_growth}
         return {
-            name: np.array([self.metaparameters[trial][name] for trial in numbers], np.float32)
+            name: np.array(
+                [self.metaparameters[trial][name] * growth.get(name, 1) for trial in numbers],
+                np.float32,
+            )
             for name in self.metaparameters[0]
         }
 
@@ -92,6 +103,7 @@ def train_block(
     *,
     batch_size: int,
     evaluations: dict[int, bool],
+    batch_schedule: Sequence[tuple[int, int]] = (),
     sparsity: float = 0.0,
     prune_biases: bool = False,
     augmentation: bool = False,
@@ -114,6 +126,7 @@ def train_block(
         batch_size: examples a step.
         evaluations: steps in order, each with whether every split is evaluated; the last one is
             the last step of training.
+        batch_schedule: where batches and learning rates grow, as `phases` takes it.
         sparsity: share of the weights that are pruned before the first step.
         prune_biases: whether biases are among them.
         augmentation: whether images that are read when needed are cropped and flipped at random.
@@ -134,32 +147,25 @@ def train_block(
     count = len(trials.trial_ids)
     restored = checkpoints.restored(program, count, pruned=sparsity > 0) if checkpoints else None
     progress = restored or _begun(program, splits, trials, sparsity, prune_biases, start)
-    run = _Run(program, splits, trials, progress, timed=SECONDS in measures)
     slots = progress.slots
     measured = {
         measure: frozenset(measure.steps(evaluations, batch_size))
         for measure in (MEASURES[name] for name in measures if name != SECONDS)
     }
-    stops = sorted({*evaluations, *itertools.chain.from_iterable(measured.values())})
-    draw: IndexDraw | StreamedDraw
-    if isinstance(splits.training, SplitArrays):
-        draw = IndexDraw(program, trials.batch_seeds, len(splits.training), batch_size)
-    else:
-        draw = StreamedDraw(
-            program,
-            splits.training,
-            trials.batch_seeds,
-            batch_size=batch_size,
-            augmentation=augmentation,
-            targets=stops,
-            first_step=progress.step,
-        )
+    by_size = tuple(phases(batch_size, batch_schedule, max(evaluations)))
+    due = itertools.chain(evaluations, (each.end for each in by_size), *measured.values())
+    stops = sorted(set(due))
+    run = _Run(program, splits, trials, progress, by_size, timed=SECONDS in measures)
+    draw_of = functools.lru_cache(maxsize=1)(
+        functools.partial(run.draw_of, augmentation=augmentation, targets=stops)
+    )
     if rule is not None:
         run.repeat(rule)
     on_record(progress.record)
     # A checkpoint is saved at the end of a call, before what is due after its last step.
     for target in stops[bisect.bisect_left(stops, progress.step) :]:
         while progress.step < target and slots.alive.any():
+            draw = draw_of(run.phase)
             steps = min(draw.capacity(len(slots.trial)), target - progress.step)
             run.advance(draw, steps)
             on_steps(steps * int(slots.alive.sum()))
@@ -207,7 +213,37 @@ class _Run:
     splits: Splits
     trials: BlockTrials
     progress: Progress
+    phases: Sequence[Phase]
     timed: bool
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the next step; the last one where there is none."""
+        due = (each for each in self.phases if self.progress.step < each.end)
+        return next(due, self.phases[-1])
+
+    @property
+    def metaparameters(self) -> dict[str, np.ndarray]:
+        """Those of the next step, by slot."""
+        growth = self.program.trainer.optimizer.rate_growth(self.phase.factor)
+        return self.trials.arrays(self.progress.slots.trial, growth)
+
+    def draw_of(self, phase: Phase, *, augmentation: bool, targets: Sequence[int]) -> Draw:
+        """Make the draw of the phase of the next step, of which calls end at the targets."""
+        training, seeds = self.splits.training, self.trials.batch_seeds
+        size, begin = phase.batch_size, phase.begin
+        if isinstance(training, SplitArrays):
+            return IndexDraw(self.program, seeds, len(training), size, begin)
+        return StreamedDraw(
+            self.program,
+            training,
+            seeds,
+            batch_size=size,
+            begin=begin,
+            augmentation=augmentation,
+            targets=[target for target in targets if target <= phase.end],
+            first_step=self.progress.step,
+        )
 
     def repeat(self, rule: FirstToGoal) -> None:
         """Replay to a rule the measurements of a block that resumes from a checkpoint."""
@@ -216,11 +252,11 @@ class _Run:
             now = steps == step
             rule.observe(int(step), trials[now], values[now])
 
-    def advance(self, draw: IndexDraw | StreamedDraw, steps: int) -> None:
+    def advance(self, draw: Draw, steps: int) -> None:
         progress, slots, training = self.progress, self.progress.slots, self.splits.training
         progress.states, losses = self.program.advance(
             progress.states,
-            self.trials.arrays(slots.trial),
+            self.metaparameters,
             slots.alive,
             draw(slots.trial, slots.alive, progress.step, steps),
             steps,
@@ -265,9 +301,8 @@ class _Run:
             examples = training
         if examples is None:
             raise ValueError("measurements need the splits' measured examples")
-        metaparameters = self.trials.arrays(slots.trial)
         metrics = self.program.measure(
-            progress.states, metaparameters, slots.alive, examples, measure, progress.step
+            progress.states, self.metaparameters, slots.alive, examples, measure, progress.step
         )
         columns = {name: on_host(values).astype(np.float64) for name, values in metrics.items()}
         progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns)

@@ -74,6 +74,7 @@ class StreamedDraw:
         source: the training examples.
         seeds: of the trials' batch orders; of one where all trials share their batches.
         batch_size: examples a step.
+        begin: as `BatchStream` takes it.
         augmentation: whether images are cropped and flipped at random.
         targets: the steps at which calls end, in order.
         first_step: where training begins, or goes on.
@@ -89,6 +90,7 @@ class StreamedDraw:
         seeds: Sequence[int],
         *,
         batch_size: int,
+        begin: tuple[int, int] = (0, 0),
         augmentation: bool,
         targets: Sequence[int],
         first_step: int = 0,
@@ -96,10 +98,12 @@ class StreamedDraw:
         self.waited = 0.0
         self._program = program
         self._source = source
-        self._seeds = seeds
-        self._batch_size = batch_size
         self._augmentation = augmentation
-        self._streams = [BatchStream(seed, len(source), batch_size) for seed in seeds]
+        self._seeds = seeds
+        self._stream = functools.partial(
+            BatchStream, examples=len(source), batch_size=batch_size, begin=begin
+        )
+        self._streams = [self._stream(seed) for seed in seeds]
         self._shape = program.batch_shape(batch_size)
         self._capacity = steps_a_call(program.trainer.form, len(seeds), batch_size)
         # Trials start in the order of the slots, which are filled up with the last one.
@@ -137,8 +141,7 @@ class StreamedDraw:
         for trial in wanted - read.keys():
             # The block has shrunk and moved this trial to this process. The thread that reads
             # ahead may be using the trial's own stream.
-            stream = BatchStream(self._seeds[trial], len(self._source), self._batch_size)
-            read[trial] = self._read_trial(trial, stream, call)
+            read[trial] = self._read_trial(trial, self._stream(self._seeds[trial]), call)
         # Those that have ended need not be read for later calls.
         self._wanted = wanted
         count = 1 if self._program.shared_batches else len(trials)

@@ -1,0 +1,173 @@
+"""Batches that grow within a trial: which examples they take, and what becomes of the weights."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from producers.training import stream
+from producers.training.batches import BatchStream, Phase, phases
+from producers.training.checkpoints import Checkpoints
+from producers.training.measures import MEASURES
+from tests.support.blocks import (
+    TRAINING_EXAMPLES,
+    TRIALS,
+    StoppingCheckpoints,
+    assert_close,
+    assert_same,
+    compiled,
+    made_up_split,
+    rows,
+    splits_of,
+    train,
+    train_to_states,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Of 12 steps; the batches of `fc` and `normalised` begin with 16 examples.
+SCHEDULE = ((2, 2), (7, 4))
+TAKEN = np.cumsum([0, *[16] * 2, *[32] * 5, *[64] * 5])
+GROWN: dict[str, Any] = {"batch_schedule": SCHEDULE}
+
+
+def test_phases_are_those_counted_by_hand() -> None:
+    assert list(phases(16, SCHEDULE, 12)) == [
+        Phase(16, 1, (0, 0), 2),
+        Phase(32, 2, (2, 32), 7),
+        Phase(64, 4, (7, 192), 12),
+    ]
+    # A search may end before a change.
+    assert list(phases(16, SCHEDULE, 7)) == [Phase(16, 1, (0, 0), 2), Phase(32, 2, (2, 32), 7)]
+    assert list(phases(16, (), 7)) == [Phase(16, 1, (0, 0), 7)]
+
+
+@given(
+    examples=st.integers(1, 12),
+    changes=st.dictionaries(st.integers(1, 20), st.integers(1, 5), max_size=4),
+    steps=st.integers(1, 25),
+)
+def test_the_stream_of_examples_goes_on_over_changes(
+    examples: int, changes: dict[int, int], steps: int
+) -> None:
+    taken: list[int] = []
+    for phase in phases(3, sorted(changes.items()), steps):
+        assert phase.begin[1] == len(taken)
+        batches = BatchStream(3, examples, phase.batch_size, phase.begin)
+        taken += batches.take(phase.begin[0], phase.end - phase.begin[0]).ravel().tolist()
+    one_by_one = BatchStream(3, examples, 1).take(0, len(taken))
+    assert taken == one_by_one.ravel().tolist()
+
+
+def trained_by_hand(trial: int) -> tuple[list[float], list[np.ndarray]]:
+    """The batch losses of a trial of `fc`, and its weights after the last step, by NumPy alone."""
+    program = compiled("fc", 1, 1, 1, False, None)
+    split = made_up_split(program.trainer.form, TRAINING_EXAMPLES, 1)
+    images, labels = split.inputs.reshape(len(split), -1) / 255, split.targets
+    start = program.start(np.array([100 + trial], np.uint32)).parameters
+    weights = [np.asarray(leaf[0], np.float64) for leaf in jax.tree.leaves(start)]
+    velocity = [np.zeros_like(weight) for weight in weights]
+    order = BatchStream(100 + trial, TRAINING_EXAMPLES, 1).take(0, TAKEN[-1]).ravel()
+    losses = []
+    for first, end in pairwise(TAKEN):
+        batch, rate = order[first:end], 0.01 * (1 + trial) * (end - first) / 16
+        bias, kernel, last_bias, last_kernel = weights
+        hidden = images[batch] @ kernel + bias
+        active = np.maximum(hidden, 0)
+        logits = active @ last_kernel + last_bias
+        shares = np.exp(logits - logits.max(1, keepdims=True))
+        shares /= shares.sum(1, keepdims=True)
+        right = np.arange(len(batch)), labels[batch]
+        losses.append(float(-np.log(shares[right]).mean()))
+        shares[right] -= 1
+        shares /= len(batch)
+        back = shares @ last_kernel.T * (hidden > 0)
+        gradients = back.sum(0), images[batch].T @ back, shares.sum(0), active.T @ shares
+        velocity = [0.9 * v + g for v, g in zip(velocity, gradients, strict=True)]
+        weights = [w - rate * v for w, v in zip(weights, velocity, strict=True)]
+    return losses, weights
+
+
+def test_a_trial_is_that_of_a_loop_by_hand() -> None:
+    record, states = train_to_states("fc", trials=2, **GROWN)
+    found = rows(record)["batch_cross_entropy_error"].reshape(2, -1)[:, 1:]
+    for trial in range(2):
+        losses, weights = trained_by_hand(trial)
+        np.testing.assert_allclose(found[trial], losses, rtol=1e-4)
+        leaves = jax.tree.leaves(states.parameters)
+        for leaf, weight in zip(leaves, weights, strict=True):
+            np.testing.assert_allclose(leaf[trial], weight, rtol=1e-3, atol=1e-5)
+
+
+def test_a_schedule_that_changes_nothing_gives_the_same_bits() -> None:
+    assert_same(train("fc", batch_schedule=((3, 1), (12, 8))), train("fc"))
+
+
+def test_measurements_take_the_rate_of_the_next_step() -> None:
+    name = "gradient_lipschitz_constant"
+    evaluations = {4: True, 6: False, 7: False}
+    found = rows(train("fc", evaluations=evaluations, batch_schedule=((4, 3),), measures=(name,)))
+    program, (_, states) = (
+        compiled("fc", 1, 1, 1, False, None),
+        train_to_states("fc", evaluations={4: True}),
+    )
+    rates = 3 * 0.01 * np.arange(1, TRIALS + 1, dtype=np.float32)
+    settings = {"learning_rate": rates, "momentum": np.full(TRIALS, 0.9, np.float32)}
+    examples = splits_of(program, streamed=False).measured
+    assert examples is not None
+    alive = np.ones(TRIALS, bool)
+    expected = program.measure(states, settings, alive, examples, MEASURES[name], 4)[name]
+    texts = found["other_metrics"][found["step"] == 4]
+    np.testing.assert_allclose([json.loads(text)[name] for text in texts], expected, rtol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        ("fc", {"shared": True, "lanes": 4}),
+        # Two of the four trials end at once, so that the block shrinks while others are read.
+        ("normalised", {"diverging": {0: 1e30, 1: 1e30}}),
+    ],
+)
+def test_examples_that_are_read_are_those_in_memory(problem: str, options: dict[str, Any]) -> None:
+    options = options | GROWN
+    assert_same(train(problem, streamed=True, **options), train(problem, **options))
+
+
+@pytest.mark.slow
+def test_steps_in_parts_and_on_many_devices_are_those_of_whole_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = train("fc", **GROWN)
+    assert_close(train("fc", devices=8, devices_a_trial=4, **GROWN), expected)
+    monkeypatch.setattr(stream, "_BYTES_OF_A_STEP", 0)
+    monkeypatch.setattr(stream, "_BYTES_A_CALL", 1)
+    assert_close(train("fc", micro_batch=8, streamed=True, **GROWN), expected)
+
+
+@pytest.mark.parametrize(
+    ("killed_at", "streamed"),
+    [
+        # Within the second phase, and where the third begins.
+        (4, False),
+        pytest.param(7, False, marks=pytest.mark.slow),
+        pytest.param(4, True, marks=pytest.mark.slow),
+        (7, True),
+    ],
+)
+def test_a_killed_block_goes_on_bit_for_bit(killed_at: int, streamed: bool, tmp_path: Path) -> None:
+    options = {"streamed": streamed, **GROWN}
+    with pytest.raises(InterruptedError):
+        train("fc", checkpoints=StoppingCheckpoints(tmp_path, "made up", killed_at), **options)
+    again = train("fc", checkpoints=Checkpoints(tmp_path, "made up", 1e9), **options)
+    assert_same(again, train("fc", **GROWN))
+    assert [again.steps(trial) for trial in range(TRIALS)] == [12] * TRIALS
