@@ -224,6 +224,18 @@ crossed AS MATERIALIZED (FROM sustained_crossings('goals', evaluation_count)),
 crossings AS (FROM seconds_of('crossed'))
 FROM steps_of_trials(asked, 'crossings');
 
+-- A number of steps, each counted as many times as its batch is larger than the first one. changes are pairs of a step and the
+-- factor by which batches are larger after it, in order.
+CREATE MACRO grown_steps(steps, changes) AS steps + coalesce(list_sum(list_transform(
+    changes,
+    lambda change, place: greatest(steps - change[1], 0) * (change[2] - coalesce(changes[place - 1][2], 1))
+)), 0);
+
+-- The training examples that a trial takes in its first steps: steps times the batch size, or more where the workload's
+-- definition has a batch_schedule. The batch of one step is the difference to the step before.
+CREATE MACRO examples_after(steps, batch_size, definition) AS
+    try_cast(batch_size * grown_steps(steps, try_cast(json_object_of(definition, 'batch_schedule') AS BIGINT[][])) AS BIGINT);
+
 -- Rows of trial_steps with the evaluations around the goal: after is the last one that missed it, after which steps is the first
 -- that did not. A trial that never passed the goal would have after all its evaluations; of one without any after is 0, and of
 -- one of a source that tells of the goal alone the step before.

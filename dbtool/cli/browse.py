@@ -75,8 +75,8 @@ def trials(
 
 
 @listing(
-    *("release", "workload", "batch_size", "steps", "seconds", "goal", "trials", "learning_rate"),
-    *("momentum", "trial_id", "metric"),
+    *("release", "workload", "batch_size", "steps", "seconds", "examples", "goal", "trials"),
+    *("learning_rate", "momentum", "trial_id", "metric"),
 )
 def steps(
     database: "store.Database",
@@ -86,7 +86,7 @@ def steps(
     metric: str | None = None,
     trials: int = FIRST_TRIALS,
     sustained: int = 1,
-    by: Literal["steps", "seconds"] = "steps",
+    by: Literal["steps", "seconds", "examples"] = "steps",
     batch_size: list[int] | None = None,
     release: Release = None,
 ) -> "pl.DataFrame":
@@ -101,7 +101,8 @@ def steps(
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
 
     Args:
-        by: Print the `seconds` since training began in place of steps, where a source tells them.
+        by: Print in place of steps their training `examples`, or the `seconds` since training
+            began, where a source tells them.
     """
     tell_unlike_definitions(database, workload, release)
     rows = database.steps(

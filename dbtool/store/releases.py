@@ -295,7 +295,7 @@ class Releases:
         metric: str | None = None,
         trials: int = FIRST_TRIALS,
         sustained: int = 1,
-        by: Literal["steps", "seconds"] = "steps",
+        by: Literal["steps", "seconds", "examples"] = "steps",
         batch_size: int | Iterable[int] | None = None,
         release: str | None = None,
     ) -> pl.DataFrame:
@@ -315,7 +315,8 @@ class Releases:
             sustained: number of evaluations in a row that have to be past the goal; the steps are
                 those of the first of them.
             by: `seconds` for the time since training began in place of steps, where a source tells
-                it; of two replicates in the middle the mean, rounded up.
+                it; of two replicates in the middle the mean, rounded up. `examples` for the
+                training examples of these steps, whose batches may grow.
             batch_size: only studies with these batch sizes.
             release: only this release.
 
@@ -336,11 +337,15 @@ class Releases:
             "goal": goal,
             "trials": require_whole("trials", trials),
         }
-        if by not in {"steps", "seconds"}:
-            raise unknown("unit", str(by), ("steps", "seconds"), "dbtool steps --help")
+        units = ("steps", "seconds", "examples")
+        if by not in units:
+            raise unknown("unit", str(by), units, "dbtool steps --help")
         sustained = require_whole("sustained", sustained)
         text = passage_query(query("steps"), sustained, seconds=by == "seconds")
         rows = self.result(Question(text, values, measurements=True)).polars()
+        if by == "examples":
+            return rows.drop("steps")
+        rows = rows.drop("examples")
         if by == "steps":
             return rows
         if rows["steps"].null_count() == len(rows):

@@ -19,6 +19,7 @@ SELECT
     workload,
     batch_size,
     steps,
+    examples_after(steps, batch_size, definition) AS examples,
     trial_id,
     value,
     learning_rate,
@@ -28,4 +29,5 @@ SELECT
     metric,
     stopped_at
 FROM study_steps('trial_rows')
+JOIN (SELECT release, workload, definition FROM workloads) USING (release, workload)
 ORDER BY list_position($workloads, workload), release, batch_size;

@@ -73,6 +73,34 @@ def test_steps_to_result(db: Database) -> None:
     assert letters["steps"].to_list() == [10]
 
 
+def test_steps_are_told_in_examples(db: Database) -> None:
+    found = db.steps(DIGITS, release="first", by="examples")
+    assert found.select("batch_size", "examples", "trial_id").rows() == [(8, 240, 1), (64, 1280, 1)]
+    assert found.columns == [
+        name.replace("steps", "examples") for name in db.steps(DIGITS, release="first").columns
+    ]
+
+
+@pytest.mark.parametrize(
+    ("definition", "examples"),
+    [
+        # Of 16, from step 2 of 32, from step 7 of 64.
+        ('{"batch_schedule": [[2, 2], [7, 4]]}', [0, 32, 64, 192, 256]),
+        # And back.
+        ('{"batch_schedule": [[2, 3], [3, 1]]}', [0, 32, 80, 144, 160]),
+        # What a definition of another's holds.
+        *((text, [0, 32, 48, 112, 128]) for text in (None, "{}", '{"batch_schedule": "none"}')),
+    ],
+)
+def test_examples_by_hand(db: Database, definition: str | None, examples: list[int]) -> None:
+    rows = db.sql(
+        "SELECT examples_after(step, 16, $definition::JSON) "
+        "FROM (VALUES (0), (2), (3), (7), (8)) AS steps(step) ORDER BY step",
+        definition=definition,
+    ).rows()
+    assert [found for (found,) in rows] == examples
+
+
 def test_macros_tell_the_metaparameters_of_the_best_trial(db: Database) -> None:
     columns = "SELECT batch_size, trial_id, learning_rate, momentum FROM"
     for macro in (
