@@ -125,8 +125,8 @@ def branched_studies(
     `branched_from_BATCH_SIZE`: what a branch reaches is no number of steps from the start.
 
     Raises:
-        UsageError: the release has no trial of a study past its goal, a learning rate is not
-            constant, or the window is no whole number of updates.
+        UsageError: the release has no trial of a study past its goal, a learning rate or batch
+            size is not constant, or the window is no whole number of updates.
     """
     factors = sorted({1, *(options.branch_factors or _FACTORS)})
     folder = options.branch_from or out
@@ -137,6 +137,11 @@ def branched_studies(
             raise UsageError(
                 f"{workload.name} decays its learning rate over its budget of steps, so that a "
                 "branch has none of its own; branch workloads whose rate is constant"
+            )
+        if workload.batch_schedule:
+            raise UsageError(
+                f"{workload.name} has a batch schedule, so that a branch has no batch size to grow "
+                "from; branch workloads whose batch size is constant"
             )
         whole = study.batch_size * math.lcm(*factors)
         least = _FEWEST_UPDATES * study.batch_size * factors[-1]

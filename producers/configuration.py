@@ -67,6 +67,22 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         | None,
         Option("Global batch sizes; by default those of the published study.", "B,B,…"),
     ] = None
+    batch_schedule: Annotated[
+        Annotated[
+            str,
+            Meta(
+                pattern=r"^[1-9][0-9]{0,8}@[1-9][0-9]{0,8}(,[1-9][0-9]{0,8}@[1-9][0-9]{0,8})*$",
+                description="whole factors at steps, such as 2@500,4@2000",
+            ),
+        ]
+        | None,
+        Option(
+            "Train with batches, and learning rates, that grow: 2@500,4@2000 makes batches two "
+            "times as large as the batch size after step 500, and four times after step 2000. "
+            "Workloads are then named batch_x2_at_500_x4_at_2000/…. By default batches stay.",
+            "K@N,K@N,…",
+        ),
+    ] = None
     trials: Annotated[
         _Trials | None,
         Option(

@@ -18,6 +18,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 from dbtool.core.errors import counted
 from producers.datasets.registry import dataset_definition
 from producers.sweep.run import held_index, next_blocks
+from producers.training.batches import phases
 from producers.training.step import trainer
 
 if TYPE_CHECKING:
@@ -92,8 +93,12 @@ def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
     )
     evaluated = forward * every_split * subset
     evaluated += longest * (len(evaluations) * validation + every_split * test)
-    training = max(3 * forward * study.batch_size / (rate * _SHARE_OF_PEAK), _LEAST_SECONDS_A_STEP)
-    return study.train_steps * training + evaluated / rate
+    training = sum(
+        (phase.end - phase.begin[0])
+        * max(3 * forward * phase.batch_size / (rate * _SHARE_OF_PEAK), _LEAST_SECONDS_A_STEP)
+        for phase in phases(study.batch_size, workload.batch_schedule, study.train_steps)
+    )
+    return training + evaluated / rate
 
 
 def held_out_examples(workload: Workload) -> tuple[int, int]:

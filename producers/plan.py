@@ -15,6 +15,7 @@ from producers.configuration import DEFAULT_TRIALS
 from producers.lockstep import refuse_lockstep
 from producers.search import StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
+from producers.workloads.batch_schedule import scheduled
 from producers.workloads.definition import recorded_workload
 from producers.workloads.own import load_own
 from producers.workloads.presets import NO_PRESET, preset_data
@@ -244,13 +245,19 @@ def plan_studies(
 
     Raises:
         UsageError: a batch size is larger than the training set, or the workload cannot be searched
-            in lockstep.
+            in lockstep or follow the batch schedule.
     """
+    # Trials of a schedule have the seeds and metaparameters of those that it is compared with.
+    seeded = workload.name
+    if sweep.batch_schedule is not None:
+        workload = scheduled(workload, sweep.batch_schedule)
     batch_sizes = sweep.batch_sizes or preset.batch_sizes(workload)
+    factor = max((factor for _, factor in workload.batch_schedule), default=1)
     for batch_size in batch_sizes:
-        if batch_size > workload.train_examples:
+        if batch_size * factor > workload.train_examples:
+            grown = "" if factor == 1 else f", {factor} times {batch_size},"
             raise UsageError(
-                f"batch size {batch_size} does not fit {workload.name}, which has "
+                f"batch size {batch_size * factor}{grown} does not fit {workload.name}, which has "
                 f"{workload.train_examples} training examples; the published study took "
                 f"{', '.join(map(str, workload.batch_sizes))}"
             )
@@ -263,13 +270,13 @@ def plan_studies(
     budget = preset.budget if sweep.budget is None else sweep.budget
     trials = preset.trials if sweep.trials is None else sweep.trials
     feasible = preset.feasible if sweep.feasible is None else sweep.feasible
-    return [
+    studies = [
         StudyPlan(
             release=plan.release,
             workload=workload,
             batch_size=batch_size,
             train_steps=steps or max(1, round(workload.budget.steps(batch_size) * budget)),
-            seed=study_seed(plan.seed, workload.name, batch_size),
+            seed=study_seed(plan.seed, seeded, batch_size),
             shared_batches=plan.shared_batches,
             least_trials=(
                 search.wide_trials if search and search.window and neighbour is None else trials
@@ -282,3 +289,12 @@ def plan_studies(
         )
         for batch_size, neighbour in neighbours.items()
     ]
+    if sweep.batch_schedule is not None:
+        last, _ = workload.batch_schedule[-1]
+        for study in studies:
+            if study.train_steps <= last:
+                raise UsageError(
+                    f"the batches of {study.name} would grow after step {last}, and its trials end "
+                    f"at step {study.train_steps}; give an earlier step, or train for longer"
+                )
+    return studies

@@ -184,6 +184,7 @@ class StudySession:
                 trials,
                 batch_size=study.batch_size,
                 evaluations=evaluations,
+                batch_schedule=study.workload.batch_schedule,
                 sparsity=study.workload.sparsity,
                 prune_biases=study.workload.pruning == "snip_with_biases",
                 augmentation=study.workload.augmentation,

@@ -160,6 +160,8 @@ class Workload:
         objective: the loss, a name that `producers.training.objectives` knows; "" for that of the
             form.
         origin: the code that defines it; None where this package does.
+        batch_schedule: the steps after which batches are larger than a study's batch size,
+            increasing, each with how many times as large; the learning rate grows with them.
     """
 
     collection: str | None
@@ -191,6 +193,7 @@ class Workload:
     sobol: Sobol = SCRAMBLED
     objective: str = ""
     origin: Origin | None = None
+    batch_schedule: tuple[tuple[int, int], ...] = ()
 
     @property
     def name(self) -> str:

@@ -34,6 +34,7 @@ from producers.training.optimizers import (
     OptimizerDefinition,
 )
 from producers.training.schedules import SCHEDULES, ScheduleDefinition
+from producers.workloads.batch_schedule import refuse_batch_schedule
 from producers.workloads.definition import (
     BATCH_SIZE_STUDY,
     EvaluationRule,
@@ -75,6 +76,7 @@ _TYPES = {
     "form": (ImageForm, TextForm, ArrayForm),
     "budget": (StepBudget,),
     "evaluation": (EvaluationRule,),
+    "batch_schedule": (tuple,),
 }
 
 LOADED: dict[Origin, OwnFile | None] = {}
@@ -325,5 +327,6 @@ def _check_settings(workload: Workload) -> None:
         hash(workload)
     except TypeError as error:
         raise UsageError(f"{workload.name} holds a list or dictionary; write tuples") from error
+    refuse_batch_schedule(workload)
     if not workload.batch_sizes:
         raise UsageError(f"{workload.name} has no batch_sizes; name one or more")

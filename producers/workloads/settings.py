@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _SETTINGS = (  # noqa: SIM905 (a list would take a line a word)
     "paper collection dataset source replaces data_sha256 subset train_examples held_out form "
     "augmentation model dtype sparsity pruning optimizer schedule search_space sobol "
-    "objective metric goal goal_inclusive maximize budget evaluation batch_sizes origin"
+    "objective metric goal goal_inclusive maximize budget evaluation batch_sizes batch_schedule "
+    "origin"
 ).split()
 # The workload's name, its paper or the data set itself says all but these.
 _NOT_NAMED = {
@@ -99,7 +100,7 @@ def _text(value: Any) -> str:
             text = ", ".join(f"{key} {_text(each)}" for key, each in value.items())
         case list() | tuple():
             # Commas stand between them, not in them.
-            text = ", ".join(_text(each).replace(",", "") for each in value)
+            text = ", ".join(_text(each).replace(",", "") for each in value) or "none"
         case None | bool():
             text = {None: "none", True: "yes", False: "no"}[value]
         case int():

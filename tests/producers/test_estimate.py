@@ -129,10 +129,13 @@ def test_time_grows_with_the_work(tmp_path: Path) -> None:
     small = study_of(100, steps=100_000)
     wide = replace(small, workload=WORKLOADS["mnist/fc_2048_2048_2048/sgd"])
     larger = replace(wide, batch_size=512)
-    # The same machine's rate stands behind the three, so that only their ratio is known.
-    few, more, most, _ = estimate([small, wide, larger], tmp_path, OPTIONS)
+    grown = replace(wide, workload=replace(wide.workload, batch_schedule=((50_000, 8),)))
+    # The same machine's rate stands behind all, so that only their ratio is known.
+    few, more, most, some, _ = estimate([small, wide, larger, grown], tmp_path, OPTIONS)
     assert 0 < 10 * seconds(few) < seconds(more)
     assert seconds(most) > 10 * seconds(more)
+    # Half of the steps take 8 times as long, and evaluations as long as before.
+    assert 3 * seconds(more) < seconds(some) < 5 * seconds(more)
 
 
 def array(*shape: int) -> jax.ShapeDtypeStruct:

@@ -111,6 +111,12 @@ MISTAKES = [
     ("goal=0.1", "goal=math.inf", [f"{NAME} holds a number that is not finite"]),
     ("(2, 4)", "[2, 4]", ["holds a list or dictionary; write tuples"]),
     ("(2, 4)", "()", ["has no batch_sizes"]),
+    ("goal=0.1", "goal=0.1, batch_schedule=[(5, 2)]", [f"schedule of {NAME} is not of type tuple"]),
+    (
+        "goal=0.1",
+        "goal=0.1, batch_schedule=((5, 2), (3, 4))",
+        [f"the batch schedule of {NAME} has step 3 after step 5; its steps should increase"],
+    ),
     ("form=FORM", "form=None", [f"the form of {NAME} is not of type ImageForm or TextForm"]),
     ('"stripes": load', '"stripes": 3', ["DATASETS gives stripes no function, but 3"]),
     ("MODELS = [", "MODELS = [1, ", ["MODELS holds 1, and should hold ModelDefinitions"]),
