@@ -81,7 +81,7 @@ def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> 
 def _seconds_a_trial(study: StudyPlan, rate: float) -> float:
     workload, rule = study.workload, study.workload.evaluation
     if study.search is None:
-        evaluations = rule.schedule(study.train_steps, study.batch_size)
+        evaluations = rule.schedule(study.train_steps, study.batch_size, workload.batch_schedule)
     else:
         evaluations, _ = study.search.evaluations(workload, study.train_steps, study.batch_size)
     validation, test = held_out_examples(workload)

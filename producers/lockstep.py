@@ -79,12 +79,14 @@ class LockstepRule:
             which all trials are.
         """
         if workload.evaluation.every is not None:
-            schedule = workload.evaluation.schedule(train_steps, batch_size)
+            schedule = workload.evaluation.schedule(
+                train_steps, batch_size, workload.batch_schedule
+            )
             return schedule, frozenset(schedule)
         steps: dict[int, bool] = {}
         everyone: list[int] = []
         due = 0
-        for step in NEAR.schedule(train_steps, batch_size):
+        for step in NEAR.schedule(train_steps, batch_size, workload.batch_schedule):
             steps[step] = False
             if step >= due or step == train_steps:
                 steps[step] = len(everyone) % FAR.other_splits_every == 0

@@ -175,8 +175,11 @@ class StudySession:
             identity += [study.shared_batches, list(options.measure)]
             seconds = 60 * options.checkpoint_minutes
             checkpoints = Checkpoints(folder, identity, seconds, self._stopping)
+        workload = study.workload
         if evaluations is None:
-            evaluations = study.workload.evaluation.schedule(study.train_steps, study.batch_size)
+            evaluations = workload.evaluation.schedule(
+                study.train_steps, study.batch_size, workload.batch_schedule
+            )
         with _memory_to_train(study, len(trials.trial_ids)):
             record = train_block(
                 self._program,
@@ -184,10 +187,10 @@ class StudySession:
                 trials,
                 batch_size=study.batch_size,
                 evaluations=evaluations,
-                batch_schedule=study.workload.batch_schedule,
-                sparsity=study.workload.sparsity,
-                prune_biases=study.workload.pruning == "snip_with_biases",
-                augmentation=study.workload.augmentation,
+                batch_schedule=workload.batch_schedule,
+                sparsity=workload.sparsity,
+                prune_biases=workload.pruning == "snip_with_biases",
+                augmentation=workload.augmentation,
                 measures=options.measure,
                 rule=rule,
                 checkpoints=checkpoints,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from producers.training.block import BlockProgram
 
+    BatchSchedule = tuple[tuple[int, int], ...]
+
 # Bounds the memory of the examples' numbers that are drawn ahead of a compiled call.
 _DRAWN_AHEAD = 16_000_000
 _MOST_STEPS_A_CALL = 1_024
@@ -41,9 +43,7 @@ class Phase:
     end: int
 
 
-def phases(
-    batch_size: int, batch_schedule: Sequence[tuple[int, int]], train_steps: int
-) -> Iterator[Phase]:
+def phases(batch_size: int, batch_schedule: BatchSchedule, train_steps: int) -> Iterator[Phase]:
     """Yield the phases of a trial, in order.
 
     Args:
@@ -53,7 +53,7 @@ def phases(
         train_steps: of the trial.
 
     Example:
-        >>> [(each.batch_size, each.begin) for each in phases(64, [(500, 2), (2_000, 4)], 3_000)]
+        >>> [(each.batch_size, each.begin) for each in phases(64, ((500, 2), (2_000, 4)), 3_000)]
         [(64, (0, 0)), (128, (500, 32000)), (256, (2000, 224000))]
     """
     factor, step, examples = 1, 0, 0

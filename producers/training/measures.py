@@ -59,6 +59,7 @@ from producers.workloads.definition import EvaluationRule
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from producers.training.batches import BatchSchedule
     from producers.training.step import Trainer, TrialState
 
     Metaparameters = Mapping[str, jax.Array]
@@ -262,14 +263,16 @@ class Measure:
     spacing: EvaluationRule | None = None
     drawn: int | None = None
 
-    def steps(self, evaluations: Mapping[int, bool], batch_size: int) -> list[int]:
+    def steps(
+        self, evaluations: Mapping[int, bool], batch_size: int, batch_schedule: BatchSchedule = ()
+    ) -> list[int]:
         """Return the steps of a trial at which the measurement is taken.
 
         Takes its evaluations in order, each with whether every split is evaluated.
         """
         if self.spacing is None:
             return [step for step, every_split in evaluations.items() if every_split]
-        return list(self.spacing.schedule(max(evaluations), batch_size))
+        return list(self.spacing.schedule(max(evaluations), batch_size, batch_schedule))
 
     def slices(
         self, examples: Examples, evaluation_batch: int, step: jax.Array, divisor: int = 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from producers.datasets.split import ExampleSource
-    from producers.training.batches import Phase
+    from producers.training.batches import BatchSchedule, Phase
     from producers.training.block import BlockProgram
     from producers.training.checkpoints import Checkpoints
     from producers.training.measures import Measure
@@ -103,7 +103,7 @@ def train_block(
     *,
     batch_size: int,
     evaluations: dict[int, bool],
-    batch_schedule: Sequence[tuple[int, int]] = (),
+    batch_schedule: BatchSchedule = (),
     sparsity: float = 0.0,
     prune_biases: bool = False,
     augmentation: bool = False,
@@ -149,7 +149,7 @@ def train_block(
     progress = restored or _begun(program, splits, trials, sparsity, prune_biases, start)
     slots = progress.slots
     measured = {
-        measure: frozenset(measure.steps(evaluations, batch_size))
+        measure: frozenset(measure.steps(evaluations, batch_size, batch_schedule))
         for measure in (MEASURES[name] for name in measures if name != SECONDS)
     }
     by_size = tuple(phases(batch_size, batch_schedule, max(evaluations)))

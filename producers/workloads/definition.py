@@ -12,6 +12,7 @@ from producers.datasets.forms import GREY_28
 from producers.datasets.registry import DATASETS
 from producers.datasets.split import RANDOM_5_000
 from producers.search import SCRAMBLED, search_space_json
+from producers.training.batches import phases
 from producers.training.optimizers import optimizer_definition
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from producers.datasets.forms import Form
     from producers.datasets.split import HeldOut
     from producers.search import Metaparameter, Sobol, StepsRange
+    from producers.training.batches import BatchSchedule
 
     SearchSpace = tuple[tuple[str, Metaparameter | StepsRange], ...]
 
@@ -60,13 +62,16 @@ class EvaluationRule:
     training_subset: int = 5_000
     every: int | None = None
 
-    def schedule(self, train_steps: int, batch_size: int) -> dict[int, bool]:
+    def schedule(
+        self, train_steps: int, batch_size: int, batch_schedule: BatchSchedule = ()
+    ) -> dict[int, bool]:
         """Return the evaluation steps in order, each with whether every split is evaluated."""
         steps: dict[int, bool] = {}
         step = 0
-        while step < train_steps:
-            steps[step] = len(steps) % self.other_splits_every == 0
-            step = self.after(step, batch_size)
+        for phase in phases(batch_size, batch_schedule, train_steps):
+            while step < phase.end:
+                steps[step] = len(steps) % self.other_splits_every == 0
+                step = self.after(step, phase.batch_size)
         return {**steps, train_steps: True}
 
     def after(self, step: int, batch_size: int) -> int:
@@ -193,7 +198,7 @@ class Workload:
     sobol: Sobol = SCRAMBLED
     objective: str = ""
     origin: Origin | None = None
-    batch_schedule: tuple[tuple[int, int], ...] = ()
+    batch_schedule: BatchSchedule = ()
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
 from producers.workloads.batch_schedule import refuse_batch_schedule, scheduled
+from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.settings import settings
 from tests.support.sweeps import definition_of, planned
@@ -47,6 +48,14 @@ def test_its_trials_are_those_that_it_is_compared_with() -> None:
         assert one.trials(range(4)) == other.trials(range(4))
         assert (one.batch_size, one.train_steps) == (other.batch_size, other.train_steps)
         assert one.key != other.key
+
+
+def test_evaluations_are_as_many_examples_apart_as_before() -> None:
+    rule = EvaluationRule(64, examples_between=64)
+    # 4 steps of 16, then 2 of 32, then 1 of 128.
+    steps = [0, 4, 8, 10, 12, 14, 15, 16]
+    assert list(rule.schedule(16, 16, ((8, 2), (13, 8)))) == steps
+    assert list(rule.schedule(16, 16)) == [0, 4, 8, 12, 16]
 
 
 @given(st.lists(st.tuples(st.integers(1, 10**9 - 1), st.integers(1, 2**9)), min_size=1, max_size=5))

@@ -59,7 +59,7 @@ def test_the_stream_of_examples_goes_on_over_changes(
     examples: int, changes: dict[int, int], steps: int
 ) -> None:
     taken: list[int] = []
-    for phase in phases(3, sorted(changes.items()), steps):
+    for phase in phases(3, tuple(sorted(changes.items())), steps):
         assert phase.begin[1] == len(taken)
         batches = BatchStream(3, examples, phase.batch_size, phase.begin)
         taken += batches.take(phase.begin[0], phase.end - phase.begin[0]).ravel().tolist()
