@@ -118,7 +118,7 @@ def test_make_names_what_is_missing_without_a_python(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_wheel_holds_what_it_needs(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
-    sample = checkout / "data" / "sample" / "replication"
+    sample = checkout / "data" / "sample" / "replication_evaluations"
     sample.mkdir(parents=True)
     (sample / "manifest.json").write_text("{}")
     unwanted = shutil.ignore_patterns("__pycache__", "node_modules")
@@ -145,7 +145,10 @@ def test_wheel_holds_what_it_needs(tmp_path: Path) -> None:
     }
     assert held == expected
     assert {"dbtool/py.typed", "producers/py.typed", "dbtool/schema/views.sql"} <= held
-    assert {"dbtool/queries/browse/steps.sql", "dbtool/data/replication/manifest.json"} <= held
+    assert {
+        "dbtool/queries/browse/steps.sql",
+        "dbtool/data/replication_evaluations/manifest.json",
+    } <= held
     write_shard(tmp_path / "release", trials=[(0, "COMPLETE", {}, curve([0.9, 0.2]))])
     done = subprocess.run(
         [sys.executable, "-m", "dbtool", "sql", "summary", "--db", str(tmp_path / "release")],

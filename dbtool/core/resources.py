@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CHECKOUT = _PACKAGE.parent
+REPLICATION = "replication"
+"""The release that ships with the code, in whole or in part."""
 
 
 def _folder(name: str) -> Path:
@@ -68,9 +70,10 @@ def query(name: str, folder: str = "browse") -> str:
 def bundled_release() -> Path:
     """Return the folder of the release that ships with the code.
 
-    It is complete in a checkout. In a wheel it lacks the losses between evaluations.
+    A checkout has all of `replication`; a wheel its evaluations alone, under a name of their own.
     """
-    return _folder("data") / "replication"
+    shipped = _PACKAGE / "data" / f"{REPLICATION}_evaluations"
+    return shipped if shipped.is_dir() else _CHECKOUT / "data" / REPLICATION
 
 
 def schema_version() -> int:

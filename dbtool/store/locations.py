@@ -14,7 +14,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded
 from dbtool.core.http import as_url
 from dbtool.core.manifest import MANIFEST, SWEEP_LOCK, SWEEP_WORK, is_release, releases_in
-from dbtool.core.resources import bundled_release
+from dbtool.core.resources import REPLICATION, bundled_release
 from dbtool.core.walk import entries, is_file, is_folder, status_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def named_location(given: str | os.PathLike[str] | None, option: str = "--db") -
     if given is None:
         folders = releases_in(user_folder())
         bundled = bundled_release()
-        if is_release(bundled) and bundled.name not in {folder.name for folder in folders}:
+        # The whole release of the user's own has what a wheel's part of it has.
+        own = {folder.name for folder in folders}
+        if is_release(bundled) and own.isdisjoint({bundled.name, REPLICATION}):
             folders.append(bundled)
         if not folders:
             raise DbtoolError(

@@ -104,7 +104,7 @@ def test_a_document_is_carried_out(document: str, tmp_path: Path) -> None:
         if not any(words in block.text for words in ELSEWHERE)
     ]
     assert texts
-    with serving_release(CHECKOUT / "data" / "sample" / "replication") as server:
+    with serving_release(CHECKOUT / "data" / "sample" / "replication_evaluations") as server:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", "".join(texts).replace(URL, server.url)],
             cwd=tmp_path,
