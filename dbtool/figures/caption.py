@@ -52,6 +52,9 @@ def short_caption(points: Points, spec: FigureSpec, panels: Sequence[Panel]) -> 
         facts.remove(points.searches[0])
     pointer = "The CSV beside it says what is missing." if missing else ""
     parts = [_points(panels), f"{_joined(facts)}.", pointer, spec.note, points.first("choice")]
+    if len({panel.kind for panel in panels}) > 1:
+        # Several kinds take many words.
+        parts = [*parts[1:], parts[0]]
     return [part for part in parts if part]
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 POINTS_PER_INCH = 72
 # One legend of more entries is read less easily than one a panel, unless all would be the same.
 MOST_SHARED, MOST_SAME = 12, 24
-# A line of text, in sizes of its type.
-LINE_HEIGHT = 1.35
+# A line of text, and what of it is below the baseline, in sizes of its type.
+LINE_HEIGHT, DESCENT = 1.35, 0.35
 # Of legends, in sizes of their type, as Matplotlib measures them.
 HANDLE, HANDLE_GAP, COLUMN_GAP, ROW, ROW_GAP = 2.2, 0.6, 1.6, 1.25, 0.3
 
@@ -85,21 +85,25 @@ class Text:
         return len(self.lines) * self.size * LINE_HEIGHT / POINTS_PER_INCH
 
     def draw(self, part: Figure | Axes, corner: Transform) -> None:
-        """Write it with its lower left corner at the origin of a transform."""
-        if not any(self.lines):
-            return
-        part.text(
-            0,
-            0,
-            "\n".join(self.lines),
-            transform=corner,
-            va="bottom",
-            fontsize=self.size,
-            color=self.colour,
-            fontweight=self.weight,
-            linespacing=LINE_HEIGHT,
-            parse_math=False,
-        )
+        """Write it with its lower left corner at the origin of a transform.
+
+        Line by line, by their baselines: Matplotlib places several by the heights of their letters.
+        """
+        figure = part.figure if isinstance(part, Axes) else part
+        for row, line in enumerate(reversed(self.lines)):
+            up = (row * LINE_HEIGHT + DESCENT) * self.size / POINTS_PER_INCH
+            if line:
+                part.text(
+                    0,
+                    0,
+                    line,
+                    transform=corner + ScaledTranslation(0, up, figure.dpi_scale_trans),
+                    va="baseline",
+                    fontsize=self.size,
+                    color=self.colour,
+                    fontweight=self.weight,
+                    parse_math=False,
+                )
 
 
 @dataclass(frozen=True)
