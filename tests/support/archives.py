@@ -159,7 +159,8 @@ def contents(folder: Path) -> dict[str, list[str]]:
     """
     views = ("releases", "workloads", "studies", "trials", "measurements")
     columns = {"trials": "* EXCLUDE (shard)"}
-    return {
-        view: sorted(map(str, query(folder, f"SELECT {columns.get(view, '*')} FROM {view}")))
-        for view in views
-    }
+    with open_database(folder) as db:
+        return {
+            view: sorted(map(str, db.sql(f"SELECT {columns.get(view, '*')} FROM {view}")))
+            for view in views
+        }

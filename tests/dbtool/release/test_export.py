@@ -8,6 +8,8 @@ import math
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.database import open_database
+from dbtool.database import Database, open_database
 from dbtool.release import selection
 from dbtool.release.export import export
 from dbtool.release.file_format import FileFormat, file_format_of
@@ -41,13 +43,13 @@ KEYS = ["release", "workload", "batch_size", "trial_id", "step"]
 
 
 @pytest.fixture(scope="module")
-def archived(replica: Replica) -> Path:
+def archived(replica: Replica) -> Database:
     """What the published archive has, oddities included."""
-    return replica.folder
+    return replica.db
 
 
 @pytest.fixture(scope="module")
-def produced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def produced_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two releases, with what the archive's format does not have; trials lie apart in shards."""
     folder = tmp_path_factory.mktemp("produced")
     measured = curve([0.9, 0.5, 1e-7], metric="val_classification_error")
@@ -71,15 +73,19 @@ def produced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def view(folder: Path, order: str = "ALL") -> pl.DataFrame:
-    with open_database(folder) as db:
-        return db.sql(f"SELECT * FROM measurements ORDER BY {order}").polars()
+@pytest.fixture(scope="module")
+def produced(produced_folder: Path) -> Iterator[Database]:
+    with open_database(produced_folder) as db:
+        yield db
 
 
-def exported(folder: Path, out: Path, *words: str, **chosen: Any) -> Path:
+def view(db: Database, order: str = "ALL") -> pl.DataFrame:
+    return db.sql(f"SELECT * FROM measurements ORDER BY {order}").polars()
+
+
+def exported(db: Database, out: Path, *words: str, **chosen: Any) -> Path:
     chosen_format = FileFormat.ORIGINAL if out.suffix == "" else file_format_of(out)
-    with open_database(folder) as db:
-        export(db, out, chosen_format, *words, **chosen)
+    export(db, out, chosen_format, *words, **chosen)
     return out
 
 
@@ -91,9 +97,9 @@ def read(path: Path) -> pl.DataFrame:
 def test_binary_files_hold_the_view(
     name: str, ending: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    folder = request.getfixturevalue(name)
-    found = read(exported(folder, tmp_path / f"all.{ending}"))
-    expected = view(folder)
+    db = request.getfixturevalue(name)
+    found = read(exported(db, tmp_path / f"all.{ending}"))
+    expected = view(db)
     assert found.schema == expected.schema
     with duckdb.connect() as connection:
         connection.register("found", found)
@@ -102,7 +108,7 @@ def test_binary_files_hold_the_view(
     assert found.select(KEYS).equals(found.select(KEYS).sort(KEYS))
 
 
-def test_csv_and_json_lines(produced: Path, tmp_path: Path) -> None:
+def test_csv_and_json_lines(produced: Database, tmp_path: Path) -> None:
     with exported(produced, tmp_path / "all.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     text = exported(produced, tmp_path / "all.jsonl").read_text()
@@ -143,17 +149,17 @@ def test_a_file_of_duckdb_answers_alone(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """With the views and macros, to whoever opens it without dbtool."""
-    folder = request.getfixturevalue(name)
-    out = exported(folder, tmp_path / "all.duckdb")
+    db = request.getfixturevalue(name)
+    out = exported(db, tmp_path / "all.duckdb")
     queries = [f"FROM {view}" for view in (*VIEWS, "evaluations")]
     queries.append("FROM steps_to_result(NULL, NULL, NULL, 0.45, 100)")
-    with duckdb.connect(str(out), read_only=True) as connection, open_database(folder) as db:
+    with duckdb.connect(str(out), read_only=True) as connection:
         for query in queries:
             found = sorted(map(str, connection.execute(query).fetchall()))
             assert found
             # What the tables are called is all that differs.
             assert found == sorted(map(str, db.sql(query).rows())), query
-    one = exported(folder, tmp_path / "one.duckdb", "*/simple_cnn_base/*", batch_size=SIZES[name])
+    one = exported(db, tmp_path / "one.duckdb", "*/simple_cnn_base/*", batch_size=SIZES[name])
     with duckdb.connect(str(one), read_only=True) as connection:
         [(sizes,)] = connection.execute(
             "SELECT list(DISTINCT batch_size) FROM measurements"
@@ -165,7 +171,7 @@ def test_a_file_of_duckdb_answers_alone(
         assert told == held > 0
 
 
-def test_parts(archived: Path, produced: Path, tmp_path: Path) -> None:
+def test_parts(archived: Database, produced: Database, tmp_path: Path) -> None:
     everything = view(archived)
     part = read(exported(archived, tmp_path / "p.parquet", "*/simple_cnn_base/*", batch_size=64))
     workloads = [CNN, f"solution_quality/{CNN}"]
@@ -180,7 +186,7 @@ def test_parts(archived: Path, produced: Path, tmp_path: Path) -> None:
 
 
 def test_parts_of_any_size_give_the_same_rows(
-    archived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    archived: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = read(exported(archived, tmp_path / "whole.arrow"))
     monkeypatch.setattr(selection, "_ROWS_AT_ONCE", 50)
@@ -188,7 +194,7 @@ def test_parts_of_any_size_give_the_same_rows(
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.arrow", "a.tar.gz"])
-def test_the_same_rows_give_the_same_bytes(name: str, archived: Path, tmp_path: Path) -> None:
+def test_the_same_rows_give_the_same_bytes(name: str, archived: Database, tmp_path: Path) -> None:
     digests = set()
     for folder in ("first", "second"):
         out = exported(archived, tmp_path / folder / name)
@@ -201,7 +207,9 @@ def test_the_same_rows_give_the_same_bytes(name: str, archived: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.duckdb", "a.tar.gz", "folder"])
-def test_an_interrupted_export_leaves_nothing(archived: Path, tmp_path: Path, name: str) -> None:
+def test_an_interrupted_export_leaves_nothing(
+    archived: Database, tmp_path: Path, name: str
+) -> None:
     told: list[tuple[int, int]] = []
 
     def interrupt(done: int, total: int) -> None:
@@ -217,7 +225,7 @@ def test_an_interrupted_export_leaves_nothing(archived: Path, tmp_path: Path, na
     assert told[-1] == (rows, rows)
 
 
-def test_pandas_is_not_imported(archived: Path, tmp_path: Path) -> None:
+def test_pandas_is_not_imported(replica: Replica, tmp_path: Path) -> None:
     """A Ctrl-C while Arrow imports it would be lost."""
     assert importlib.util.find_spec("pandas")
     program = """
@@ -227,10 +235,12 @@ for words in (["a.parquet"], ["a.duckdb"], ["folder", "--format", "original"]):
     app(["export", "--db", sys.argv[1], "--out", *words], standalone_mode=False)
 assert "pandas" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", program, str(archived)], cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, "-c", program, str(replica.folder)], cwd=tmp_path, check=True)
 
 
-def test_measurements_of_producers_come_back(produced: Path, tmp_path: Path) -> None:
+def test_measurements_of_producers_come_back(
+    produced: Database, produced_folder: Path, tmp_path: Path
+) -> None:
     out = exported(produced, tmp_path / "original", release="first")
     text = (out / f"batch_science/{DIGITS}/8/5/measurements.csv").read_text()
     assert text.splitlines()[0] == (
@@ -239,41 +249,45 @@ def test_measurements_of_producers_come_back(produced: Path, tmp_path: Path) -> 
     again = tmp_path / "again"
     assert not imported(out, again, release="first").malformed
     trials = "* EXCLUDE (seed, shard, producer)"
-    for query in (
-        "SELECT * FROM measurements",
-        f"SELECT {trials} FROM trials",
-        "SELECT * EXCLUDE (seed) FROM studies",
-    ):
-        with open_database(again) as db, open_database(produced / "first") as source:
+    with open_database(again) as db, open_database(produced_folder / "first") as source:
+        for query in (
+            "SELECT * FROM measurements",
+            f"SELECT {trials} FROM trials",
+            "SELECT * EXCLUDE (seed) FROM studies",
+        ):
             assert str(db.sql(f"{query} ORDER BY ALL").rows()) == str(
                 source.sql(f"{query} ORDER BY ALL").rows()
             )
 
 
-def test_the_archive_has_room_for_one_release(produced: Path, tmp_path: Path) -> None:
+def test_the_archive_has_room_for_one_release(produced: Database, tmp_path: Path) -> None:
     sentence = f"the releases first and second hold {DIGITS}, and the original layout has room"
     with pytest.raises(UsageError, match=re.escape(sentence)):
         exported(produced, tmp_path / "original")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["../../up/a/b", "/root/a/b", "a//b/c", "a/./b/c"])
-def test_no_workload_has_a_folder_elsewhere(tmp_path: Path, name: str) -> None:
+def test_no_workload_has_a_folder_elsewhere(tmp_path: Path) -> None:
+    names = ("../../up/a/b", "/root/a/b", "a//b/c", "a/./b/c")
+    folder = tmp_path / "a" / "b"
     parts: dict[str, Any] = {"collection": None, "dataset": "a", "model": "b", "optimizer": "c"}
-    trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
-    write_shard(tmp_path / "a" / "b" / "own", workload=name, trials=trials, **parts)
-    for out in ("original", "a.tar"):
-        with pytest.raises(UsageError, match="is not a path of a folder, as the original layout"):
-            exported(tmp_path / "a" / "b" / "own", tmp_path / "a" / "b" / out)
-    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["own"]
+    for name in names:
+        trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
+        write_shard(folder / "own", workload=name, trials=trials, **parts)
+    with open_database(folder / "own") as db:
+        for name, out in product(names, ("original", "a.tar")):
+            with pytest.raises(UsageError, match="is not a path of a folder, as the original"):
+                exported(db, folder / out, name)
+    assert [path.name for path in folder.iterdir()] == ["own"]
 
 
 def test_a_metric_that_no_header_can_name(tmp_path: Path) -> None:
     rows = curve([0.9, 0.5])
     rows[0] = {**rows[0], "other_metrics": {"two\nlines": 1.0}}
     write_shard(tmp_path / "own", trials=[(0, "COMPLETE", {"learning_rate": 0.1}, rows)])
-    with pytest.raises(DbtoolError, match=r"the metric 'two\\nlines' cannot stand in a header"):
-        exported(tmp_path / "own", tmp_path / "original")
+    sentence = r"the metric 'two\\nlines' cannot stand in a header"
+    with open_database(tmp_path / "own") as db, pytest.raises(DbtoolError, match=sentence):
+        exported(db, tmp_path / "original")
     assert [path.name for path in tmp_path.iterdir()] == ["own"]
 
 
