@@ -15,8 +15,9 @@ from dbtool.core.writer import ReleaseWriter
 from dbtool.database import open_database
 from dbtool.release.verify import verify
 from tests.support.published import bytes_of
+from tests.support.slow import quick_few
 
-STUDIES, ROWS, KILLS = 12, 41, 4
+STUDIES, ROWS, KILLS = 8, 41, 2
 # Writes studies that are not there yet, each listed at once, in an order of its own.
 WRITER = f"""
 import pathlib, random, sys
@@ -72,7 +73,7 @@ def assert_sound(folder: Path) -> None:
     assert counts <= {ROWS}
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", quick_few(range(4), {0}))
 def test_kills_lose_nothing_that_was_stored(tmp_path: Path, seed: int) -> None:
     folder, whole = tmp_path / "release", tmp_path / "whole"
     finish(start(whole, 0))

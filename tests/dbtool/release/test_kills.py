@@ -24,7 +24,6 @@ from tests.support.made_up import curve, write_shard
 from tests.support.published import LICENCE, bytes_of
 
 KILLS = 2
-SLOW_KILLS = [("ingest", 1), ("ingest", 2), ("import_", 0), ("import_", 1)]
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +68,9 @@ def import_(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Undistur
     return run_undisturbed(("import", str(archive)), contents, folder)
 
 
-@pytest.mark.parametrize(
-    ("command", "seed"),
-    [("ingest", 0), *(pytest.param(*each, marks=pytest.mark.slow) for each in SLOW_KILLS)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("command", ["ingest", "import_"])
 def test_killed_adding_goes_on(
     tmp_path: Path, request: pytest.FixtureRequest, command: str, seed: int
 ) -> None:
@@ -103,13 +101,8 @@ def contents_of(out: Path) -> dict[str, bytes] | None:
     return bytes_of(out) if out.is_dir() else None
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "publish",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in OUTS if each != "publish"),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OUTS)
 def test_what_a_killed_command_left_goes_with_the_next(
     own: Path, tmp_path: Path, name: str
 ) -> None:

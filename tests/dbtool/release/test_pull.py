@@ -1,6 +1,5 @@
 """Releases are downloaded whole from a server, whatever happens on the way."""
 
-import signal
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ import pytest
 from dbtool.core.download import RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.manifest import MANIFEST, ReleaseFile, encode_manifest, read_manifest
+from dbtool.core.release import locked
 from dbtool.release.pull import Pulled, pull
 from dbtool.release.verify import verify
 from tests.support.made_up import MadeTrial, curve, write_shard
@@ -21,8 +21,6 @@ from tests.support.published import bytes_of, everything, published, write_shard
 from tests.support.release_server import ReleaseServer, serving_release
 
 QUICK = RetryPolicy(most=2, timeout=5.0, first_wait=0.0)
-# After how many requests.
-KILLS = (3, 4)
 
 
 @pytest.fixture(autouse=True)
@@ -257,17 +255,27 @@ def wait_for_requests(server: ReleaseServer, process: subprocess.Popen[str], cou
         time.sleep(0.005)
 
 
-def test_kills_are_gone_on_with(server: ReleaseServer, folder: Path, tmp_path: Path) -> None:
-    """What came before a kill is not downloaded again."""
+def test_one_process_at_a_time(server: ReleaseServer, tmp_path: Path) -> None:
     out = tmp_path / "pulled"
-    server.faults.seconds = 0.05
-    for count in KILLS:
-        process = start(server, out)
-        wait_for_requests(server, process, count)
-        process.send_signal(signal.SIGKILL)
+    pulled(server, out)
+    with locked(out), pytest.raises(DbtoolError, match="another process is writing to the release"):
+        pulled(server, out)
+
+
+def test_a_killed_pull_is_gone_on_with(server: ReleaseServer, folder: Path, tmp_path: Path) -> None:
+    """What came before the kill is not downloaded again."""
+    out = tmp_path / "pulled"
+    server.faults.seconds = 0.1
+    process = start(server, out)
+    try:
+        wait_for_requests(server, process, 3)
+        with pytest.raises(DbtoolError, match="another process"), locked(out, 0.0, "wait"):
+            pass
+    finally:
+        process.kill()
         process.communicate()
-        assert process.returncode, "a kill has to strike: let the server be slower"
-        assert not (out / MANIFEST).exists()
+    assert process.returncode, "the kill has to strike: let the server be slower"
+    assert not (out / MANIFEST).exists()
     process = start(server, out)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
@@ -276,18 +284,5 @@ def test_kills_are_gone_on_with(server: ReleaseServer, folder: Path, tmp_path: P
     assert bytes_of(out) == bytes_of(folder)
     whole = [sent.path for sent in server.sent if not sent.range and sent.bytes]
     downloaded = [path for path in whole if path != MANIFEST]
-    # Those alone are requested twice that were on their way when a kill struck.
-    assert len(downloaded) - len(set(downloaded)) <= 8 * len(KILLS)
-
-
-def test_one_process_at_a_time(server: ReleaseServer, tmp_path: Path) -> None:
-    out = tmp_path / "pulled"
-    server.faults.seconds = 0.3
-    process = start(server, out)
-    try:
-        wait_for_requests(server, process, 2)
-        with pytest.raises(DbtoolError, match="another process is writing to the release"):
-            pulled(server, out)
-    finally:
-        process.kill()
-        process.communicate()
+    # Those alone are requested twice that were on their way when the kill struck.
+    assert len(downloaded) - len(set(downloaded)) <= 8
