@@ -16,6 +16,12 @@ import polars as pl
 import pytest
 
 import dbtool
+from dbtool.explorer.contents import choose
+from dbtool.explorer.page import Material, write_alone
+from dbtool.figures.plot import packed_figures
+from dbtool.figures.points import Request
+from dbtool.figures.specs import find_figure
+from dbtool.release.citation import bibtex
 
 REQUIRED = "DBTOOL_REQUIRE_EXPLORER"
 """The environment variable that makes such a test fail instead."""
@@ -40,6 +46,15 @@ class Contents:
     facts: dict[str, Any]
     tables: dict[str, pl.DataFrame]
     figures: dict[str, Any]
+
+
+def write_page(db: Path, out: Path, *figures: str) -> Path:
+    """Writes what `dbtool explore` does, but for figures that are not named; they take the time."""
+    with dbtool.open(db) as opened:
+        packed = packed_figures(opened, [find_figure(name) for name in figures], Request())
+        material = Material(opened, choose(opened, None, None), packed, bibtex(opened))
+        write_alone(material, out, ["--db", str(db)])
+    return out
 
 
 def contents_of(page: Path) -> Contents:

@@ -20,7 +20,6 @@ from tests.support.explorer import REQUIRED, needs_explorer
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 BUNDLED = CHECKOUT / "data" / "replication"
-MEASURED = CHECKOUT / "data" / "measured"
 # The machine may have other things to do.
 PATIENCE_MS = 30_000
 
@@ -237,13 +236,6 @@ def _value(text: str) -> str | float | None:
         return float(text)
     except ValueError:
         return text or None
-
-
-def write_page(db: Path, out: Path, *options: str) -> Path:
-    """`dbtool explore`, in a process of its own."""
-    words = ["explore", "--db", str(db), "--out", str(out), *options]
-    subprocess.run([sys.executable, "-m", "dbtool", *words], check=True, capture_output=True)
-    return out
 
 
 def in_bash(command: str) -> str:

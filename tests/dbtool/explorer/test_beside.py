@@ -8,6 +8,7 @@ import pytest
 
 from dbtool.core.manifest import read_manifest
 from dbtool.database import explore_beside
+from dbtool.figures.specs import FIGURES
 from dbtool.release.verify import verify
 from tests.dbtool.explorer.conftest import ERRORS
 from tests.support.explorer import contents_of, needs_explorer
@@ -58,7 +59,8 @@ def test_the_page_asks_its_own_server_for_tables_and_shards(folder: Path) -> Non
         for path in [f"explorer/{name}.parquet"]
     }
     assert contents.tables == {}
-    assert contents.figures["figures"]
+    figures = contents.figures
+    assert len(figures["figures"]) + len(figures["missing"]) == len(FIGURES)
     for workload in contents.facts["workloads"]:
         for study in workload["studies"]:
             shards = [folder / unquote(shard["path"]) for shard in study["shards"]]

@@ -28,8 +28,25 @@ def plotted(tmp_path_factory):
     return {file.stem: file.read_text(encoding="utf-8") for file in folder.glob("*.csv")}
 
 
+@pytest.fixture(scope="module")
+def whole_page(tmp_path_factory):
+    """The page of the whole release with all figures."""
+    out = tmp_path_factory.mktemp("whole") / "explorer.html"
+    in_bash(f"dbtool explore --db '{BUNDLED}' --out '{out}'")
+    return out
+
+
+@pytest.fixture
+def whole(tab, whole_page):
+    return opened(tab(whole_page))
+
+
 @pytest.fixture
 def figures(explorer):
+    return opened(explorer)
+
+
+def opened(explorer):
     explorer.button("Figures").click()
     explorer.expect_state(view="figures")
     expect(links(explorer).first).to_be_visible()
@@ -46,19 +63,22 @@ def panels(rows):
 
 
 @pytest.mark.slow
-def test_every_figure_that_has_data_is_listed_and_opens_with_its_points_and_sql(figures, plotted):
+def test_every_figure_that_has_data_is_listed_and_opens_with_its_points_and_sql(
+    whole, whole_page, plotted
+):
+    assert whole_page.stat().st_size < 3_000_000
     specs = [spec for spec in FIGURES if spec.name in plotted]
-    expect(links(figures)).to_have_text([spec.full_name for spec in specs])
+    expect(links(whole)).to_have_text([spec.full_name for spec in specs])
     assert len(specs) > 20
-    page = figures.page
+    page = whole.page
     for place, spec in enumerate(specs):
-        links(figures).nth(place).click()
-        figures.expect_state(view="figures", figure=spec.name)
+        links(whole).nth(place).click()
+        whole.expect_state(view="figures", figure=spec.name)
         expect(page.locator("#figure-title")).to_have_text(spec.full_name)
-        expect(links(figures).nth(place)).to_have_attribute("aria-current", "page")
+        expect(links(whole).nth(place)).to_have_attribute("aria-current", "page")
         expect(page.locator(".figure > .about").first).to_contain_text(spec.question)
         assert page.locator(".figure pre").text_content() == filled_query(spec, Request())
-        saved = figures.saved(f"Download the points of {spec.label} as CSV")
+        saved = whole.saved(f"Download the points of {spec.label} as CSV")
         assert saved.read_text(encoding="utf-8") == plotted[spec.name]
         rows = rows_of(plotted[spec.name])
         charts = page.locator(".figure .panels svg[class^=plot]")
@@ -74,16 +94,16 @@ def test_every_figure_that_has_data_is_listed_and_opens_with_its_points_and_sql(
 
 
 @pytest.mark.slow
-def test_a_curve_breaks_where_a_row_has_no_y(figures, plotted):
-    figures.go(view="figures", figure="figure_02")
-    expect(figures.page.locator("#figure-title")).to_have_text(find_figure("2").full_name)
+def test_a_curve_breaks_where_a_row_has_no_y(whole, plotted):
+    whole.go(view="figures", figure="figure_02")
+    expect(whole.page.locator("#figure-title")).to_have_text(find_figure("2").full_name)
     rows = rows_of(plotted["figure_02"])
     pieces = [
         sum(has_y for has_y, _ in groupby(curve, key=lambda row: row["y"] != ""))
         for _, curve in groupby(rows, key=lambda row: row["series"])
     ]
     assert max(pieces) > 1
-    lines = figures.page.locator(".figure .panels g[aria-label=line] path")
+    lines = whole.page.locator(".figure .panels g[aria-label=line] path")
     expect(lines).to_have_count(len(pieces))
     paths = lines.evaluate_all("(all) => all.map((each) => each.getAttribute('d'))")
     assert [path.count("M") for path in paths] == pieces
@@ -104,14 +124,12 @@ def test_the_points_of_a_figure_are_a_table(figures):
 
 
 @pytest.mark.slow
-def test_figures_without_data_are_named_with_what_would_fill_them(figures, plotted):
+def test_figures_without_data_are_named_with_what_would_fill_them(whole, plotted):
     missing = [spec for spec in FIGURES if spec.name not in plotted]
-    hidden = figures.page.get_by_text(f"Without data here ({len(missing)})", exact=True)
+    hidden = whole.page.get_by_text(f"Without data here ({len(missing)})", exact=True)
     hidden.click()
-    expect(figures.page.locator(".figures nav dt")).to_have_text(
-        [spec.full_name for spec in missing]
-    )
-    reasons = figures.page.locator(".figures nav dd")
+    expect(whole.page.locator(".figures nav dt")).to_have_text([spec.full_name for spec in missing])
+    reasons = whole.page.locator(".figures nav dd")
     for place, spec in enumerate(missing):
         expect(reasons.nth(place)).to_contain_text(
             f"release replication has no rows of {spec.name};"
@@ -120,22 +138,24 @@ def test_figures_without_data_are_named_with_what_would_fill_them(figures, plott
 
 
 @pytest.mark.slow
-def test_what_is_copied_of_a_figure_gives_its_points(figures, plotted, bundled, tmp_path):
+def test_what_is_copied_of_a_figure_gives_its_points(figures, few, few_db, tmp_path):
     figures.go(view="figures", figure="learning-rates")
     command = figures.copied("Copy command of learning-rates")
-    assert command == f"dbtool plot learning-rates --db {BUNDLED}"
+    assert command == f"dbtool plot learning-rates --db {few}"
     in_bash(f"cd '{tmp_path}' && {command} --data csv")
     written = (tmp_path / "figures" / "learning-rates.csv").read_text(encoding="utf-8")
-    assert written == plotted["learning-rates"]
-    found = bundled.sql(figures.copied("Copy SQL of learning-rates")).polars()
+    saved = figures.saved("Download the points of learning-rates as CSV")
+    assert written == saved.read_text(encoding="utf-8")
+    found = few_db.sql(figures.copied("Copy SQL of learning-rates")).polars()
     agree(rows_of(written), found.write_csv())
 
 
-def test_each_line_of_critical_batch_sizes_has_the_name_of_its_workload(figures, plotted):
+def test_each_line_of_critical_batch_sizes_has_the_name_of_its_workload(figures):
     figures.go(view="figures", figure="atlas")
-    lines = {row["y"] for row in rows_of(plotted["atlas"]) if row["kind"] == "forest" and row["y"]}
-    assert lines
     expect(figures.page.locator("#figure-title")).to_have_text(find_figure("atlas").full_name)
+    saved = figures.saved("Download the points of atlas as CSV").read_text(encoding="utf-8")
+    lines = {row["y"] for row in rows_of(saved) if row["kind"] == "forest" and row["y"]}
+    assert len(lines) > 2
     chart = figures.page.locator(".figure .panels svg[class^=plot]").first
     expect(chart.locator("g[aria-label='y-axis tick label'] text")).to_have_count(len(lines))
     expect(chart.locator("g[aria-label=rule] line")).to_have_count(2 * len(lines))

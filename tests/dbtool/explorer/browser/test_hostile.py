@@ -5,12 +5,12 @@ import re
 import pytest
 
 from tests.dbtool.explorer.conftest import BIBTEX, HOSTILE, PRECISION, RELEASE
+from tests.support.explorer import write_page
 from tests.support.explorer_browser import (
     agree,
     expect,
     in_bash,
     needs_explorer_browser,
-    write_page,
 )
 
 pytestmark = needs_explorer_browser
@@ -28,7 +28,8 @@ OWN = f"""workload,batch_size,steps
 
 @pytest.fixture(scope="session")
 def hostile_page(release, tmp_path_factory):
-    return write_page(release, tmp_path_factory.mktemp("it's a $(page)") / "explorer.html")
+    out = tmp_path_factory.mktemp("it's a $(page)") / "explorer.html"
+    return write_page(release, out, "learning-rates")
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """How the page looks: light and dark, from a phone to a wall, and to assistive technology."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from tests.support.explorer_browser import CHECKOUT, expect, needs_explorer_browser
@@ -27,11 +24,11 @@ def see(explorer, state):
         expect(explorer.page.locator(".panels svg").first).to_be_visible()
 
 
-def test_the_page_follows_the_system_and_a_button_switches_it(tab, bundled_page):
+def test_the_page_follows_the_system_and_a_button_switches_it(tab, few_page):
     ground = "getComputedStyle(document.body).backgroundColor"
     seen = {}
     for scheme in ("light", "dark"):
-        explorer = tab(bundled_page, color_scheme=scheme)
+        explorer = tab(few_page, color_scheme=scheme)
         before = explorer.page.evaluate(ground)
         explorer.button("Light or dark").click()
         seen[scheme] = (before, explorer.page.evaluate(ground))
@@ -42,8 +39,8 @@ def test_the_page_follows_the_system_and_a_button_switches_it(tab, bundled_page)
 @pytest.mark.parametrize(
     "width", [360, *(pytest.param(width, marks=pytest.mark.slow) for width in (768, 1280, 3840))]
 )
-def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, bundled_page, width):
-    explorer = tab(bundled_page, viewport={"width": width, "height": 900})
+def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, few_page, width):
+    explorer = tab(few_page, viewport={"width": width, "height": 900})
     for state in ({}, STUDY, FIGURES):
         see(explorer, state)
         explorer.page.evaluate(
@@ -68,9 +65,9 @@ def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, bundled_pag
     [STUDY, *(pytest.param(state, marks=pytest.mark.slow) for state in ({}, FIGURES))],
     ids=["study", "first", "figures"],
 )
-def test_axe_finds_nothing_against_the_guidelines(tab, bundled_page, scheme, state):
+def test_axe_finds_nothing_against_the_guidelines(tab, few_page, scheme, state):
     # The page's own policy would not run it.
-    explorer = tab(bundled_page, color_scheme=scheme, bypass_csp=True)
+    explorer = tab(few_page, color_scheme=scheme, bypass_csp=True)
     see(explorer, state)
     explorer.page.evaluate(
         "() => document.querySelectorAll('details').forEach(each => each.open = true)"
@@ -94,10 +91,3 @@ def test_every_chart_is_an_image_with_a_text(explorer):
         "Critical batch size \N{RIGHTWARDS ARROW}",
         *("Batch size \N{RIGHTWARDS ARROW}", "\N{UPWARDS ARROW} Learning rate"),
     ]
-
-
-def test_the_page_is_small_and_holds_all_that_it_shows(bundled_page: Path):
-    text = bundled_page.read_text(encoding="utf-8")
-    assert bundled_page.stat().st_size < 3_000_000
-    facts = json.loads(text.partition('id="facts">')[2].partition("</script>")[0])
-    assert facts["files"] is None

@@ -76,8 +76,8 @@ def legend(explorer):
     return explorer.page.locator("#steps .legend li")
 
 
-def test_a_dropped_file_is_drawn_and_told_of_beside_the_others(explorer, bundled):
-    sizes = bundled.studies(SGD).height
+def test_a_dropped_file_is_drawn_and_told_of_beside_the_others(explorer, few_db):
+    sizes = few_db.studies(SGD).height
     expect(explorer.points("steps")).to_have_count(sizes)
     asked = len(explorer.requests)
     explorer.drop(own=STEPS)

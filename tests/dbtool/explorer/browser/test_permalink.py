@@ -51,16 +51,14 @@ def seen(explorer):
         for name, state in STATES.items()
     ],
 )
-def test_the_address_of_what_is_seen_shows_it_again_in_a_new_tab(
-    explorer, tab, bundled_page, state
-):
+def test_the_address_of_what_is_seen_shows_it_again_in_a_new_tab(explorer, tab, few_page, state):
     explorer.go(**state)
     explorer.expect_state(**state)
     if "study" in state:
         expect(explorer.page.locator("#study-curves svg[role=img]")).to_be_visible()
     link = explorer.copied("Copy link to what is seen")
     assert link == explorer.page.url
-    again = tab(bundled_page)
+    again = tab(few_page)
     again.page.goto("about:blank")
     again.page.goto(link)
     again.settle()

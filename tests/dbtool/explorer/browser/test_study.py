@@ -26,19 +26,19 @@ def winner(db):
     return row["trial_id"], row["steps"]
 
 
-def test_a_point_tells_of_its_study_and_opens_it_and_close_closes_it(explorer, bundled):
+def test_a_point_tells_of_its_study_and_opens_it_and_close_closes_it(explorer, few_db):
     point = explorer.points("steps").nth(4)
     point.hover(force=True)
     tip = explorer.page.locator("#steps [aria-label=tip]")
     expect(tip).to_contain_text("batch size 16")
     expect(tip).to_contain_text("2,121 steps, more than 1,945")
     expect(tip).to_contain_text("best of 24 trials")
-    place = bundled.studies(SGD).sort("batch_size")["batch_size"].to_list().index(BATCH_SIZE)
+    place = few_db.studies(SGD).sort("batch_size")["batch_size"].to_list().index(BATCH_SIZE)
     explorer.press_point("steps", place)
     explorer.expect_state(**STUDY)
     heading = explorer.page.get_by_role("heading", name=f"{SGD} at batch size {BATCH_SIZE}")
     expect(heading).to_be_focused()
-    trial, steps = winner(bundled)
+    trial, steps = winner(few_db)
     expect(explorer.page.locator(".study > header .about")).to_contain_text(
         f"trial {trial} was first, after {steps:,} steps"
     )
@@ -48,9 +48,9 @@ def test_a_point_tells_of_its_study_and_opens_it_and_close_closes_it(explorer, b
     expect(heading).to_have_count(0)
 
 
-def test_its_curves_and_search_space_are_those_of_its_trials(study, bundled):
+def test_its_curves_and_search_space_are_those_of_its_trials(study, few_db):
     rows = study.csv(CURVES)
-    expected = bundled.sql(
+    expected = few_db.sql(
         "SELECT trial_id, step, value FROM evaluations WHERE workload = $workload AND "
         "batch_size = $size AND metric = 'val_classification_error' ORDER BY trial_id, step",
         workload=SGD,
@@ -59,7 +59,7 @@ def test_its_curves_and_search_space_are_those_of_its_trials(study, bundled):
     assert len(rows) == len(expected) == 332
     assert [(int(r["trial_id"]), int(r["step"]), float(r["value"])) for r in rows] == expected
     rows = study.csv("Search space")
-    crossings = bundled.sql(
+    crossings = few_db.sql(
         "SELECT trial_id, status, settings FROM trials WHERE workload = $workload AND "
         "batch_size = $size ORDER BY trial_id",
         workload=SGD,
@@ -68,7 +68,7 @@ def test_its_curves_and_search_space_are_those_of_its_trials(study, bundled):
     assert [(int(row["trial_id"]), row["status"]) for row in rows] == [r[:2] for r in crossings]
     for row, (*_, settings) in zip(rows, crossings, strict=True):
         assert all(same(row[name], value) for name, value in json.loads(settings).items())
-    trial, steps = winner(bundled)
+    trial, steps = winner(few_db)
     reached = {int(row["trial_id"]): int(row["steps"]) for row in rows if row["steps"]}
     assert min(reached.values()) == steps
     assert min(trial for trial in reached if reached[trial] == steps) == trial
@@ -77,8 +77,8 @@ def test_its_curves_and_search_space_are_those_of_its_trials(study, bundled):
     )
 
 
-def test_a_point_of_the_search_space_pins_its_trial_and_lets_it_go(study, bundled):
-    first, _ = winner(bundled)
+def test_a_point_of_the_search_space_pins_its_trial_and_lets_it_go(study, few_db):
+    first, _ = winner(few_db)
     title = study.page.locator("#trial-title")
     study.press_point("search-space", 3)
     expect(title).to_have_text(re.compile(r"^Trial \d+ pinned$"))

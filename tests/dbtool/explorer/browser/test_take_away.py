@@ -7,12 +7,12 @@ import pytest
 from PIL import Image
 
 from tests.dbtool.explorer.conftest import PRECISION, RELEASE
+from tests.support.explorer import write_page
 from tests.support.explorer_browser import (
     agree,
     expect,
     in_bash,
     needs_explorer_browser,
-    write_page,
 )
 from tests.support.published import rewrite
 

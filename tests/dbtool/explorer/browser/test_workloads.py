@@ -15,10 +15,8 @@ def choices(explorer):
     return explorer.page.locator(".choice")
 
 
-def test_every_workload_is_offered_and_searched_by_parts_of_its_name_in_any_order(
-    explorer, bundled
-):
-    names = {each.removesuffix(" ") for each in bundled.workloads()["workload"]}
+def test_every_workload_is_offered_and_searched_by_parts_of_its_name_in_any_order(explorer, few_db):
+    names = {each.removesuffix(" ") for each in few_db.workloads()["workload"]}
     offered = (
         choices(explorer)
         .locator(".name")
@@ -34,7 +32,7 @@ def test_every_workload_is_offered_and_searched_by_parts_of_its_name_in_any_orde
     search.fill("128 ADAM mnist")
     expected = [
         name
-        for name in bundled.workloads()["workload"]
+        for name in few_db.workloads()["workload"]
         if all(word in name for word in ("128", "adam", "mnist"))
     ]
     assert expected
@@ -46,7 +44,7 @@ def test_every_workload_is_offered_and_searched_by_parts_of_its_name_in_any_orde
     )
     expect(explorer.button("Add all")).to_be_disabled()
     search.fill("")
-    expect(choices(explorer)).to_have_count(bundled.workloads().height)
+    expect(choices(explorer)).to_have_count(few_db.workloads().height)
 
 
 def test_workloads_are_added_in_the_order_in_which_they_are_picked(explorer):
