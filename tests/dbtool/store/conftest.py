@@ -20,7 +20,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def db(path: Path) -> Iterator[Database]:
     with dbtool.open(path) as opened:
         yield opened

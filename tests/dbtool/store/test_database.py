@@ -240,7 +240,7 @@ def test_threads_share_a_database(db: Database) -> None:
     wrong: list[object] = []
 
     def ask(size: int) -> None:
-        for _ in range(20):
+        for _ in range(6):
             found = db.sql("SELECT $size AS size, count(*) AS n FROM range(10000)", size=size)
             steps = db.measurements(DIGITS, batch_size=size).select(pl.len()).collect().item()
             if found.rows() != [(size, 10_000)] or steps != 2 * (31 + 31 + 11):
@@ -297,7 +297,7 @@ def test_ctrl_c_ends_a_query_and_not_the_database(path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "asking\n"
-        time.sleep(0.5)
+        time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         try:
             printed, errors = process.communicate(timeout=60)

@@ -4,7 +4,8 @@ import math
 from typing import Any
 
 import polars as pl
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.database import Database
@@ -14,7 +15,8 @@ NAN = math.nan
 KEYS = ["release", "workload", "batch_size", "trial_id", "step"]
 
 
-def whole(db: Database) -> pl.DataFrame:
+@pytest.fixture(scope="module")
+def everything(db: Database) -> pl.DataFrame:
     """The view and two columns of its trials, read without a filter."""
     query = "SELECT m.*, t.learning_rate, t.momentum FROM measurements AS m, trials AS t WHERE "
     keys = [f"m.{key} = t.{key}" for key in KEYS[:-1]]
@@ -25,8 +27,7 @@ def same(found: pl.DataFrame, expected: pl.DataFrame) -> bool:
     return found.sort(KEYS).equals(expected.sort(KEYS))
 
 
-def test_every_row_and_column(db: Database) -> None:
-    everything = whole(db)
+def test_every_row_and_column(db: Database, everything: pl.DataFrame) -> None:
     frame = db.measurements()
     assert frame.collect_schema() == everything.schema
     assert same(frame.collect(), everything)
@@ -34,8 +35,7 @@ def test_every_row_and_column(db: Database) -> None:
     assert everything.height == 4 * (31 + 31 + 11) + 11
 
 
-def test_named_rows(db: Database) -> None:
-    everything = whole(db)
+def test_named_rows(db: Database, everything: pl.DataFrame) -> None:
     found = db.measurements("digits/*", batch_size=[8, 64], trial_id=1, release="first").collect()
     taken = everything.filter(workload=DIGITS, trial_id=1, release="first")
     assert same(found, taken)
@@ -107,14 +107,15 @@ def filters(draw: st.DrawFn) -> pl.Expr:
 
 
 @given(predicate=filters())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_filters_keep_what_polars_keeps(db: Database, predicate: pl.Expr) -> None:
-    assert same(db.measurements().filter(predicate).collect(), whole(db).filter(predicate))
+def test_filters_keep_what_polars_keeps(
+    db: Database, everything: pl.DataFrame, predicate: pl.Expr
+) -> None:
+    assert same(db.measurements().filter(predicate).collect(), everything.filter(predicate))
 
 
-def test_first_rows_of_a_filter(db: Database) -> None:
+def test_first_rows_of_a_filter(db: Database, everything: pl.DataFrame) -> None:
     frame = db.measurements(DIGITS, release="first").filter(pl.col("step") == 30)
     assert frame.head(3).collect().height == 3
     assert frame.select("step").head(100).collect()["step"].to_list() == [30] * 4
     assert db.measurements().head(5).filter(pl.col("step") >= 0).collect().height == 5
-    assert db.measurements().select(pl.len()).collect().item() == whole(db).height
+    assert db.measurements().select(pl.len()).collect().item() == everything.height

@@ -4,13 +4,13 @@ That one is tests/archive/test_exactness.py.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import dbtool
 from dbtool.core.contract import metric_columns
 from dbtool.core.errors import UsageError
 from dbtool.database import Database, open_database
@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def db(folder: Path) -> Iterator[Database]:
     with open_database(folder) as opened:
         yield opened
@@ -94,11 +94,10 @@ def test_a_budget_without_measurements_has_no_value(db: Database) -> None:
 
 
 @pytest.mark.parametrize("word", [PUBLISHED, "imagenet/*"])
-def test_a_published_workload_that_is_not_held_is_told_as_such(folder: Path, word: str) -> None:
-    with dbtool.open(folder) as db:
-        for ask in (db.steps, db.studies, db.trials, db.measurements, db.scaling):
-            with pytest.raises(UsageError, match="is published, but not held here: `dbtool fetch`"):
-                ask(word)
+def test_a_published_workload_that_is_not_held_is_told_as_such(db: Database, word: str) -> None:
+    for ask in (db.steps, db.studies, db.trials, db.measurements, db.scaling):
+        with pytest.raises(UsageError, match="is published, but not held here: `dbtool fetch`"):
+            ask(word)
 
 
 def test_a_published_workload_that_is_held_is_found(tmp_path: Path) -> None:
@@ -107,43 +106,38 @@ def test_a_published_workload_that_is_held_is_found(tmp_path: Path) -> None:
         assert db.studies("imagenet/*")["workload"].to_list() == [PUBLISHED]
 
 
-def steps(folder: Path, metric: str, goal: float) -> list[int]:
-    """The steps of each study."""
-    with open_database(folder) as db:
-        return db.steps(WORKLOAD, metric=metric, goal=goal)["steps"].to_list()
-
-
-@pytest.mark.parametrize("goal", [0.1, 0.7, 0.02])
-@pytest.mark.parametrize("metric", [VAL, PRECISION, LOSS])
-def test_an_inclusive_goal_is_reached_by_its_equal(
-    tmp_path: Path, metric: str, goal: float
-) -> None:
-    # The batch loss is a 32-bit number, and stands for the decimal that it was written as.
-    kind = np.float32 if metric == LOSS else np.float64
-    worse = np.nextafter(kind(goal), kind(0 if metric.endswith("precision") else 1))
-    rows = [{"step": 1, metric: float(worse)}, {"step": 2, metric: float(kind(goal))}]
-    rows.append({"step": 3, metric: 1.0 - float(worse < goal) * goal})
-    names = {True: "digits/fc_8/sgd", False: "digits/fc_8/momentum"}
-    for inclusive, name in names.items():
+def test_an_inclusive_goal_is_reached_by_its_equal(tmp_path: Path) -> None:
+    cases = {}
+    for metric, goal, inclusive in product((VAL, PRECISION, LOSS), (0.1, 0.7, 0.02), (True, False)):
+        # The batch loss is a 32-bit number, and stands for the decimal that it was written as.
+        kind = np.float32 if metric == LOSS else np.float64
+        worse = np.nextafter(kind(goal), kind(0 if metric.endswith("precision") else 1))
+        rows = [{"step": 1, metric: float(worse)}, {"step": 2, metric: float(kind(goal))}]
+        rows.append({"step": 3, metric: 1.0 - float(worse < goal) * goal})
+        name = f"{metric}/{goal}/{inclusive}"
         write_shard(
             tmp_path, workload=name, trials=[(0, "COMPLETE", {}, rows)], metric=metric, goal=goal,
             goal_inclusive=inclusive,
         )  # fmt: skip
+        cases[name] = (goal, inclusive, float(str(worse)))
     with open_database(tmp_path) as db:
-        for inclusive, name in names.items():
+        for name, (goal, inclusive, worse) in cases.items():
             [(reached, told)] = db.steps(name).select("steps", "goal").rows()
-            assert (reached == 2, told) == (inclusive, goal)
+            assert (reached == 2, told) == (inclusive, goal), name
             # The rule is the workload's, whatever the goal.
-            [reached] = db.steps(name, goal=float(str(worse)))["steps"]
-            assert (reached == 1) == inclusive
+            [reached] = db.steps(name, goal=worse)["steps"]
+            assert (reached == 1) == inclusive, name
 
 
-@pytest.mark.parametrize("goal", [0.7, 0.3])
-def test_a_batch_loss_equal_to_the_goal_has_not_passed_it(tmp_path: Path, goal: float) -> None:
+def test_a_batch_loss_equal_to_the_goal_has_not_passed_it(tmp_path: Path) -> None:
     # 0.7 lies above its nearest 32-bit number, 0.3 below.
-    rows = [{"step": 1, LOSS: goal}, {"step": 2, VAL: 1.0}, {"step": 3, LOSS: goal - 1e-6}]
-    write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)])
-    assert steps(tmp_path, LOSS, goal) == [3]
+    names = {"above/fc_8/sgd": 0.7, "below/fc_8/sgd": 0.3}
+    for name, goal in names.items():
+        rows = [{"step": 1, LOSS: goal}, {"step": 2, VAL: 1.0}, {"step": 3, LOSS: goal - 1e-6}]
+        write_shard(tmp_path, workload=name, trials=[(0, "COMPLETE", {}, rows)])
+    with open_database(tmp_path) as db:
+        for name, goal in names.items():
+            assert db.steps(name, metric=LOSS, goal=goal)["steps"].to_list() == [3]
 
 
 def test_each_metric_is_its_own_column(tmp_path: Path) -> None:
@@ -158,20 +152,20 @@ def test_each_metric_is_its_own_column(tmp_path: Path) -> None:
         for step in range(len(names) + 1)
     ]
     write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)])
-    for at, name in enumerate(names):
-        assert steps(tmp_path, name, 0.5) == [at + 1]
+    with open_database(tmp_path) as db:
+        for at, name in enumerate(names):
+            assert db.steps(WORKLOAD, metric=name, goal=0.5)["steps"].to_list() == [at + 1]
 
 
 def test_nan_beside_values_that_are_all_past_the_goal(tmp_path: Path) -> None:
     """A file's statistics leave NaN out, so that a comparison may seem to hold throughout."""
-    for metric, goal, value in (
-        ("val_classification_error", 0.15, 0.1),
-        ("val_average_precision", 0.1, 0.15),
-    ):
+    cases = {VAL: (0.15, 0.1), PRECISION: (0.1, 0.15)}
+    for metric, (goal, value) in cases.items():
         rows = [{"step": 0, metric: NAN}, {"step": 1, metric: value}]
         trials = [(0, "COMPLETE", {"learning_rate": 0.1}, rows)]
-        write_shard(tmp_path / metric, metric=metric, goal=goal, trials=trials)
-        with open_database(tmp_path / metric) as db:
-            found = db.steps("*").select("steps", "value").rows()
-            crossings = db.crossings("*").select("steps", "after").rows()
-        assert (found, crossings) == ([(1, value)], [(1, 0)])
+        write_shard(tmp_path, workload=f"a/b/{metric}", metric=metric, goal=goal, trials=trials)
+    with open_database(tmp_path) as db:
+        for metric, (_, value) in cases.items():
+            name = f"a/b/{metric}"
+            assert db.steps(name).select("steps", "value").rows() == [(1, value)]
+            assert db.crossings(name).select("steps", "after").rows() == [(1, 0)]

@@ -89,10 +89,11 @@ def failure(url: str, query: str = "FROM measurements") -> str:
 
 
 def test_answers_are_those_of_the_folder(server: ReleaseServer, folder: Path) -> None:
-    queries = [f"FROM {view}" for view in (*VIEWS, "evaluations")]
     # DBTOOL_DB and pathlib leave one slash of two.
-    assert rows(Path(server.url), *queries) == rows(folder, *queries)
-    with open_database(server.url) as db, open_database(folder) as local:
+    with open_database(Path(server.url)) as db, open_database(folder) as local:
+        for view in (*VIEWS, "evaluations"):
+            query = f"FROM {view} ORDER BY ALL"
+            assert db.sql(query).polars().equals(local.sql(query).polars())
         assert db.steps(SGD).equals(local.steps(SGD))
         found, expected = (
             each.measurements(SGD, batch_size=8, trial_id=2).sort("step").collect()
@@ -135,7 +136,7 @@ def test_a_flipped_bit_on_the_server_is_noticed(server: ReleaseServer, folder: P
     content = (folder / shard.path).read_bytes()
     query = f"SELECT sum({METRIC}) AS all FROM measurements WHERE batch_size = 32"
     query += f" AND workload = '{LARGE}'"
-    for _ in range(5):
+    for _ in range(3):
         at = random.randrange(len(content))
         flipped = bytes([content[at] ^ 1 << random.randrange(8)])
         server.faults.contents[shard.path] = content[:at] + flipped + content[at + 1 :]
@@ -283,7 +284,7 @@ def test_two_processes_share_the_cache(server: ReleaseServer, folder: Path) -> N
     command = [sys.executable, "-c", code, server.url]
     processes = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(3)
+        for _ in range(2)
     ]
     outputs = {process.communicate(timeout=LONGEST) for process in processes}
     assert len(outputs) == 1, outputs
@@ -354,7 +355,7 @@ def test_ctrl_c_ends_a_query_that_waits_for_the_server(server: ReleaseServer) ->
 def test_a_release_that_grew_is_read_as_it_is_now(folder: Path, tmp_path: Path) -> None:
     grown = write_shards(tmp_path / "grown")
     with serving_release(folder) as server:
-        rows(Path(server.url), "FROM measurements")
+        rows(Path(server.url), "SELECT count(step) FROM measurements")
         write_shard(
             grown,
             release="made-up",

@@ -61,7 +61,7 @@ def test_ctrl_c_while_releases_are_opened(tmp_path: Path) -> None:
     folder = write_shards(tmp_path / "release")
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
-        for milliseconds in range(5, 65, 2):
+        for milliseconds in range(5, 65, 4):
             with pytest.raises(KeyboardInterrupt):
                 _open_until(folder, milliseconds / 1_000)
     finally:

@@ -21,12 +21,13 @@ JOIN = "SELECT trial_id, cluster, hours FROM trials JOIN runs USING (trial_id) O
 JOINED = [(0, "a", 0.5), (1, None, 2.0)]
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """A database of two trials."""
+    folder = tmp_path_factory.mktemp("two") / "release"
     trial: Any = ("COMPLETE", {}, curve([0.9, 0.5]))
-    write_shard(tmp_path / "release", trials=[(number, *trial) for number in (0, 1)])
-    with dbtool.open(tmp_path / "release") as db:
+    write_shard(folder, trials=[(number, *trial) for number in (0, 1)])
+    with dbtool.open(folder) as db:
         yield db
 
 
@@ -61,7 +62,7 @@ def test_a_table_is_of_one_query_alone(db: Database) -> None:
 
     def ask(number: int) -> None:
         tables = {"runs": {"x": [number]}, "limits": {"least": [0]}}
-        for _ in range(20):
+        for _ in range(6):
             query = "SELECT x FROM runs, limits WHERE x >= least AND x < $most"
             found = db.sql(query, tables=tables, most=9).rows()
             wrong.extend([] if found == [(number,)] else [found])

@@ -60,8 +60,8 @@ def produced(
         writer.write(footer, record.tables([0, 1]))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study of average precision, and one of the same workload without any such value."""
     nan = math.nan
     precise = {
@@ -69,15 +69,16 @@ def folder(tmp_path: Path) -> Path:
         2: {PRECISION: [0.3, nan], "gradient_squared_norm": [math.inf, 1.5]},
         4: {PRECISION: [0.31, 0.3], "gradient_squared_norm": [0.25, 1.0], CONSTANT: [4.0, 5.0]},
     }
-    folder = tmp_path / "release"
+    folder = tmp_path_factory.mktemp("made") / "release"
     produced(folder, precise, batch_size=64, **GOAL)
     produced(folder, {0: {ERROR: [0.9, 0.8]}}, batch_size=128, **GOAL)
     return folder
 
 
-def fetch(folder: Path, query: str) -> list[tuple[Any, ...]]:
+def fetch(folder: Path, *queries: str) -> list[list[tuple[Any, ...]]]:
+    """The rows of each query."""
     with open_database(folder) as db:
-        return db.sql(query).rows()
+        return [db.sql(query).rows() for query in queries]
 
 
 MEASURED_ROWS = [
@@ -91,8 +92,8 @@ MEASURED_ROWS = [
 
 
 def test_the_view_shows_what_was_recorded(folder: Path) -> None:
-    assert fetch(folder, MEASURED) == MEASURED_ROWS
-    assert fetch(folder, "SELECT count(*) FROM measurements") == [(20,)]
+    counted = "SELECT count(*) FROM measurements"
+    assert fetch(folder, MEASURED, counted) == [MEASURED_ROWS, [(20,)]]
 
 
 def test_shards_of_a_study_may_differ_in_what_they_hold(tmp_path: Path) -> None:
@@ -100,7 +101,7 @@ def test_shards_of_a_study_may_differ_in_what_they_hold(tmp_path: Path) -> None:
     other: list[Any] = [{"step": 0}, {"step": 1, "other_metrics": {"größe": 2.0, "nan": math.nan}}]
     for trial_id, of_trial in ((0, rows[:1]), (1, rows), (2, other)):
         write_shard(tmp_path, trials=[(trial_id, "COMPLETE", {}, of_trial)], train_steps=0)
-    first, second = fetch(tmp_path, MEASURED)
+    [[first, second]] = fetch(tmp_path, MEASURED)
     assert first == (64, 1, 1, 0.25, None, None)
     assert second[:5] == (64, 2, 1, None, None)
     assert str(second[5]) == "{'größe': 2.0, 'nan': nan}"
@@ -150,22 +151,22 @@ def test_lipschitz_constants_of_sparse_networks_are_drawn(tmp_path: Path) -> Non
     assert (point["y"], point["goal"], point["goal_inclusive"]) == (2, 0.02, True)
 
 
-@pytest.mark.parametrize("figure", ["scatter", "search_space", "reading", "curves", "steps"])
-def test_figures_of_any_workload_say_that_a_goal_is_inclusive(tmp_path: Path, figure: str) -> None:
+def test_figures_of_any_workload_say_that_a_goal_is_inclusive(tmp_path: Path) -> None:
     about: dict[str, Any] = {"goal": 0.02, "goal_inclusive": True, "sparsity": 0.9}
     produced(tmp_path, {2: {ERROR: [0.02, 0.1]}}, workload=SPARSE, **about)
     with open_database(tmp_path) as db:
-        points = figure_points(db, figure)
-    assert {(point["goal"], point["goal_inclusive"]) for point in points} == {(0.02, True)}
-    assert {point["steps"] for point in points if point["trial_id"] == 0} == {2}
+        for figure in ("scatter", "search_space", "reading", "curves", "steps"):
+            points = figure_points(db, figure)
+            assert {(p["goal"], p["goal_inclusive"]) for p in points} == {(0.02, True)}, figure
+            assert {p["steps"] for p in points if p["trial_id"] == 0} == {2}, figure
 
 
 def test_a_published_release_keeps_them_without_the_losses_between(
     folder: Path, tmp_path: Path
 ) -> None:
     out = published(folder, tmp_path / "out", reduction=Reduction(then_one_in=None, loss_bits=8))
-    assert fetch(out, MEASURED) == MEASURED_ROWS
-    assert fetch(out, "SELECT count(*) FROM measurements") == [(10,)]
+    counted = "SELECT count(*) FROM measurements"
+    assert fetch(out, MEASURED, counted) == [MEASURED_ROWS, [(10,)]]
 
 
 def test_the_long_form_has_a_row_a_value(tmp_path: Path) -> None:
@@ -173,7 +174,8 @@ def test_the_long_form_has_a_row_a_value(tmp_path: Path) -> None:
     write_shard(tmp_path, trials=[(0, "COMPLETE", {}, rows)])
     query = "SELECT step, metric, value FROM evaluations WHERE value IS NOT NULL ORDER BY ALL"
     # A loss of 32 bits is the decimal that it was written as.
-    assert fetch(tmp_path, query) == [
+    [found] = fetch(tmp_path, query)
+    assert found == [
         (1, "batch_cross_entropy_error", 0.1),
         (1, ERROR, 0.5),
         (2, PRECISION, 0.3),
@@ -195,25 +197,26 @@ def test_views_tell_what_the_shards_say(tmp_path: Path) -> None:
             (2, "INCOMPLETE", odd, []),
         ],
     )
-    assert fetch(tmp_path, "SELECT release, workloads, studies, trials FROM releases") == [
-        ("made-up", 1, 1, 3)
-    ]
-    columns = "collection, dataset, model, optimizer, metric, goal, maximize, studies, trials"
-    assert fetch(tmp_path, f"SELECT {columns}, measurements FROM workloads") == [
-        ("some", "digits", "fc_8", "sgd", ERROR, 0.2, False, 1, 3, 42)
-    ]
-    columns = "workload, batch_size, train_steps, complete, incomplete, infeasible, measurements"
-    assert fetch(tmp_path, f"SELECT {columns} FROM studies") == [
-        ("some/digits/fc_8/sgd", 2, 20, 1, 1, 1, 42)
-    ]
-    columns = "trial_id, status, steps, learning_rate, label_smoothing, metaparameters, seed"
-    first, _, last = fetch(tmp_path, f"SELECT {columns} FROM trials ORDER BY trial_id")
-    assert first == (0, "COMPLETE", 20, 0.1, None, rate, 1000)
-    assert str(last) == "(2, 'INCOMPLETE', 0, None, None, {'learning_rate': None, 'β': nan}, 1000)"
-    columns = "dataset, model, optimizer, status, step, batch_cross_entropy_error"
-    assert fetch(
-        tmp_path, f"SELECT {columns} FROM measurements ORDER BY trial_id, step LIMIT 2"
-    ) == [
-        ("digits", "fc_8", "sgd", "COMPLETE", 0, None),
-        ("digits", "fc_8", "sgd", "COMPLETE", 1, 1.0),
-    ]
+    with open_database(tmp_path) as db:
+        assert db.sql("SELECT release, workloads, studies, trials FROM releases").rows() == [
+            ("made-up", 1, 1, 3)
+        ]
+        columns = "collection, dataset, model, optimizer, metric, goal, maximize, studies, trials"
+        assert db.sql(f"SELECT {columns}, measurements FROM workloads").rows() == [
+            ("some", "digits", "fc_8", "sgd", ERROR, 0.2, False, 1, 3, 42)
+        ]
+        columns = "workload, batch_size, train_steps, complete, incomplete, infeasible"
+        assert db.sql(f"SELECT {columns}, measurements FROM studies").rows() == [
+            ("some/digits/fc_8/sgd", 2, 20, 1, 1, 1, 42)
+        ]
+        columns = "trial_id, status, steps, learning_rate, label_smoothing, metaparameters, seed"
+        first, _, last = db.sql(f"SELECT {columns} FROM trials ORDER BY trial_id").rows()
+        assert first == (0, "COMPLETE", 20, 0.1, None, rate, 1000)
+        found = "(2, 'INCOMPLETE', 0, None, None, {'learning_rate': None, 'β': nan}, 1000)"
+        assert str(last) == found
+        columns = "dataset, model, optimizer, status, step, batch_cross_entropy_error"
+        query = f"SELECT {columns} FROM measurements ORDER BY trial_id, step LIMIT 2"
+        assert db.sql(query).rows() == [
+            ("digits", "fc_8", "sgd", "COMPLETE", 0, None),
+            ("digits", "fc_8", "sgd", "COMPLETE", 1, 1.0),
+        ]
