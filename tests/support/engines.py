@@ -30,9 +30,10 @@ def _needs(package: str) -> list[pytest.MarkDecorator]:
     return [absent, pytest.mark.slow]
 
 
+# Polars is quick; Spark takes seconds to start and for each query, however few the rows are.
 ENGINES = [
-    pytest.param("spark", marks=needs_spark),
-    pytest.param("polars", marks=pytest.mark.slow),
+    pytest.param("polars"),
+    pytest.param("spark", marks=[needs_spark, pytest.mark.slow]),
     pytest.param("datafusion", marks=_needs("datafusion")),
     pytest.param("clickhouse", marks=_needs("chdb")),
 ]

@@ -19,7 +19,6 @@ from tests.support.documents import blocks
 from tests.support.engines import ENGINES, Run, engine
 from tests.support.made_up import curve, write_shard
 from tests.support.published import SGD, published, write_shards
-from tests.support.slow import quick_few
 from tests.support.spark import open_spark
 
 # Maps are text on other engines.
@@ -34,9 +33,6 @@ VIEWS = {
     "evaluations": "FROM evaluations ORDER BY workload, batch_size, trial_id, step, metric",
 }
 QUERIES = {**VIEWS, **{name: query(name, "analyses") for name in analyses()}}
-# One view and one analysis; Spark takes seconds for others, however few the rows are.
-QUICK = {"trials", "summary"}
-CASES = quick_few(QUERIES, QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +116,7 @@ def check(db: Database, folder: Path, name: str, dialect: str, run: Run) -> int:
     return len(rows)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", QUERIES)
 def test_answers_are_those_of_dbtool(
     db: Database, folder: Path, name: str, dialect: str, run: Run
 ) -> None:

@@ -16,7 +16,8 @@ TABLES = {"workloads", "studies", "trials", "measurements"}
 
 
 @pytest.mark.parametrize("dialect", quick_few(DIALECTS, {"spark"}))
-@pytest.mark.parametrize("name", analyses())
+# In test_engines.py Polars runs all of them.
+@pytest.mark.parametrize("name", quick_few(analyses(), {"summary"}))
 def test_it_reads_tables_of_the_release_alone(name: str, dialect: str) -> None:
     generator = DIALECTS[dialect].generator
     query = sqlglot.parse_one(translated(query_text(name), dialect, ABOUT), dialect=generator)
