@@ -98,12 +98,12 @@ def test_writers_lose_nothing_while_others_remove_what_is_left(tmp_path: Path) -
     remover = threading.Thread(target=remove)
     remover.start()
     try:
-        for number in range(200):
+        for number in range(60):
             write_whole(tmp_path / str(number), b"contents")
     finally:
         done.set()
         remover.join()
-    assert len(list(tmp_path.iterdir())) == 200
+    assert len(list(tmp_path.iterdir())) == 60
 
 
 def test_folders_under_construction_are_removed_once_their_process_is_killed(

@@ -19,6 +19,7 @@ from tests.support.documents import blocks
 from tests.support.engines import ENGINES, Run, engine
 from tests.support.made_up import curve, write_shard
 from tests.support.published import SGD, published, write_shards
+from tests.support.slow import quick_few
 from tests.support.spark import open_spark
 
 # Maps are text on other engines.
@@ -33,6 +34,8 @@ VIEWS = {
     "evaluations": "FROM evaluations ORDER BY workload, batch_size, trial_id, step, metric",
 }
 QUERIES = {**VIEWS, **{name: query(name, "analyses") for name in analyses()}}
+# Engines take seconds for the others.
+QUICK = {*QUERIES} - {"best_curves", "efficiency", "luck"}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +119,7 @@ def check(db: Database, folder: Path, name: str, dialect: str, run: Run) -> int:
     return len(rows)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", quick_few(QUERIES, QUICK))
 def test_answers_are_those_of_dbtool(
     db: Database, folder: Path, name: str, dialect: str, run: Run
 ) -> None:

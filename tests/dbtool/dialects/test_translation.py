@@ -16,8 +16,8 @@ TABLES = {"workloads", "studies", "trials", "measurements"}
 
 
 @pytest.mark.parametrize("dialect", quick_few(DIALECTS, {"spark"}))
-# In test_engines.py Polars runs all of them.
-@pytest.mark.parametrize("name", quick_few(analyses(), {"summary"}))
+# In test_engines.py Polars runs the others.
+@pytest.mark.parametrize("name", quick_few(analyses(), {"best_curves", "efficiency", "luck"}))
 def test_it_reads_tables_of_the_release_alone(name: str, dialect: str) -> None:
     generator = DIALECTS[dialect].generator
     query = sqlglot.parse_one(translated(query_text(name), dialect, ABOUT), dialect=generator)
