@@ -96,12 +96,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Releases, Path]:
     return releases, folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 def releases(made: tuple[Releases, Path]) -> Releases:
     return made[0]
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 def db(made: tuple[Releases, Path]) -> Iterator[Database]:
     with open_database(made[1]) as opened:
         yield opened

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import sem, t
 
@@ -185,20 +186,30 @@ def test_one_point_is_too_few_to_fit(tmp_path: Path) -> None:
     assert line_of(tmp_path, {8: 20}) == {8: None}
 
 
-@pytest.mark.parametrize("count", [2, 3, 20, 21])
-def test_the_interval_of_perfect_scaling_takes_three_points(tmp_path: Path, count: int) -> None:
-    rng = np.random.default_rng(count)
-    # Examples that fall, if anything, so that returns diminish nowhere.
-    falling = sorted(rng.uniform(9_000, 11_000, count), reverse=True)
-    steps = {size: int(examples / size) for size, examples in enumerate(falling, 1)}
-    line_of(tmp_path, steps)
-    with open_database(tmp_path) as db:
-        points = figure_points(db, "steps")
-    examples = [math.log2(10 * steps[size] * size) for size in steps]
-    assert points[0]["perfect"] == pytest.approx(2 ** np.mean(examples))
-    margin = t.ppf(0.975, count - 1) * sem(examples)
-    widths = [math.log2(p["perfect_high"] / p["perfect_low"]) for p in points if p["perfect_low"]]
-    assert widths == pytest.approx([2 * margin] * (count if count > 2 else 0), rel=1e-4)
+def test_the_interval_of_perfect_scaling_takes_three_points(
+    searched: tuple[Database, Any],
+) -> None:
+    rng = np.random.default_rng(2)
+    for count in (2, 3, 20, 21):
+        # Examples that fall, if anything, so that returns diminish nowhere.
+        examples = np.sort(rng.uniform(9_000, 11_000, count))[::-1]
+        rows = [
+            {
+                "panel_order": 1,
+                "series_order": 1,
+                "release_order": 1,
+                "x": size,
+                "steps": each / size,
+            }
+            for size, each in enumerate(examples.tolist(), 1)
+        ]
+        points = pl.DataFrame(rows).with_columns(perfect=pl.lit(None, pl.Float64))
+        query = "WITH points AS (FROM own) FROM fitted_scaling('points', 'fitted')"
+        found = searched[0].sql(query, tables={"own": points}).polars()
+        assert found["perfect"][0] == pytest.approx(2 ** np.mean(np.log2(examples)))
+        margin = t.ppf(0.975, count - 1) * sem(np.log2(examples))
+        widths = (found["perfect_high"] / found["perfect_low"]).log(2).drop_nulls().to_list()
+        assert widths == pytest.approx([2 * margin] * (count if count > 2 else 0), rel=1e-4)
 
 
 def test_bands_of_relative_steps_are_divided_by_the_same_steps(

@@ -59,12 +59,12 @@ PLANS = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def releases(replica: Replica) -> Releases:
     return {"published": replica.studies}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def db(replica: Replica) -> Database:
     return replica.db
 
@@ -86,11 +86,11 @@ FEW = (GOALS_AND_TRIALS[0], GOALS_AND_TRIALS[-1])
 FIGURES: dict[str, tuple[list[Curve], Callable[..., list[Point]], tuple[dict[str, Any], ...]]] = {
     "figure_01": (published.FIGURE_1, steps, GOALS_AND_TRIALS),
     "figure_02": (published.FIGURE_2, steps, ({}, {"trials": 4}, {"goal": 0.02})),
-    "figure_03": (published.FIGURE_3, normalised, GOALS_AND_TRIALS),
+    "figure_03": (published.FIGURE_3, normalised, FEW),
     "figure_04": (published.FIGURE_4, steps, FEW),
     "figure_05": (published.FIGURE_5, normalised, FEW),
     "figure_06": (published.FIGURE_6, normalised, FEW),
-    "figure_08": (published.FIGURE_8, effective, GOALS_AND_TRIALS),
+    "figure_08": (published.FIGURE_8, effective, FEW),
     # All trials, also those past the hundredth.
     "figure_11": (published.FIGURE_11, best, ({}, {"trials": 5})),
     "solution-quality-zoomed": (published.FIGURE_11, best, ({}, {"trials": 5})),

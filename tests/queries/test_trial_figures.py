@@ -46,7 +46,7 @@ def studies(replica: Replica) -> dict[str, StudyFrames]:
     return {f"{each.workload}/{each.study['batch_size']}": each for each in replica.studies}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def db(replica: Replica) -> Database:
     return replica.db
 
