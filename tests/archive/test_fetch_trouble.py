@@ -81,7 +81,7 @@ def test_stall_is_given_up_and_resumed(fetching: Fetching) -> None:
     fetching.server.answers.extend(stalls)
     reasons: list[str] = []
     retries = RetryPolicy(
-        timeout=2.0, first_wait=0.0, on_retry=lambda reason, _wait: reasons.append(reason)
+        timeout=1.0, first_wait=0.0, on_retry=lambda reason, _wait: reasons.append(reason)
     )
     fetching.fetch(retries=retries)
     assert reasons == ["the server stalled"] * 2
