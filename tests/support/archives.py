@@ -12,7 +12,7 @@ from typing import Any, Literal
 from dbtool.database import Database, open_database
 from dbtool.sources.archive.source import ArchiveSource
 from dbtool.sources.base import Report, add_source
-from tests.replica import StudyPlan, Truth, write_archive
+from tests.replica import StudyPlan, write_archive
 from tests.support.rules import StudyFrames, read_archive
 
 ROOT = "batch_science"
@@ -125,14 +125,12 @@ class Replica:
         studies: what these hold.
         folder: the release that such an archive was imported into.
         db: that release.
-        truth: what was planted.
     """
 
     root: Path
     studies: list[StudyFrames]
     folder: Path
     db: Database
-    truth: Truth
 
 
 @contextlib.contextmanager
@@ -140,10 +138,10 @@ def open_replica(folder: Path, plans: Sequence[StudyPlan]) -> Iterator[Replica]:
     """Writes studies as files, and imports them from a tar file in which they are mixed."""
     write_archive(folder, studies=plans, seed=3, layout="folder")
     path, root = folder / "a.tar", folder / ROOT
-    truth = write_archive(path, studies=plans, seed=3, layout="tar", order="interleaved")
+    write_archive(path, studies=plans, seed=3, layout="tar", order="interleaved")
     assert not imported(path, folder / "db").malformed
     with open_database(folder / "db") as db:
-        yield Replica(root, read_archive(root), folder / "db", db, truth)
+        yield Replica(root, read_archive(root), folder / "db", db)
 
 
 def query(folder: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -24,22 +24,11 @@ class Undisturbed:
         words: the command, without --db.
         contents: what a folder of releases holds; equal where it is the same.
         expected: the contents that it leaves.
-        errors: what it printed on standard error.
     """
 
     words: tuple[str, ...]
     contents: Callable[[Path], Any]
     expected: Any
-    errors: str
-
-
-def run_undisturbed(
-    words: tuple[str, ...], contents: Callable[[Path], Any], database: Path
-) -> Undisturbed:
-    """Runs a command to its end."""
-    code, errors = _finished(_start(words, database))
-    assert code == 0, errors
-    return Undisturbed(words, contents, contents(database), errors)
 
 
 def kill_and_repeat(
@@ -106,9 +95,9 @@ def fill_the_disk_and_repeat(
     undisturbed: Undisturbed,
     database: Path,
     check: Callable[[Path], None],
-    most_bytes: int = 1 << 16,
-) -> str:
-    """A full disk ends the command in one sentence, which is returned, and the next one goes on.
+    most_bytes: int,
+) -> None:
+    """A full disk ends the command in one sentence, and the next one goes on.
 
     The command writes a file of more bytes than it may have, to a path at which nothing is.
     """
@@ -120,7 +109,6 @@ def fill_the_disk_and_repeat(
     if any(database.glob("*/manifest.json")):
         check(database)
     _assert_goes_on(undisturbed, database)
-    return errors
 
 
 def python_with_disk(most_bytes: int) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from dbtool.release.verify import verify
 from tests.replica import published_plans, write_archive
-from tests.support.archives import contents
+from tests.support.archives import contents, imported
 from tests.support.kills import (
     MOST_FILES,
     Undisturbed,
@@ -17,11 +17,10 @@ from tests.support.kills import (
     interrupt_and_repeat,
     kill_and_repeat,
     python_with_disk,
-    run_undisturbed,
     wait_for_files,
 )
 from tests.support.made_up import curve, write_shard
-from tests.support.published import LICENCE, bytes_of
+from tests.support.published import LICENCE, add_release, bytes_of
 
 KILLS = 2
 
@@ -59,13 +58,15 @@ def is_sound(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def ingest(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     folder = tmp_path_factory.mktemp("undisturbed") / "all"
-    return run_undisturbed(("ingest", str(own)), bytes_of, folder)
+    add_release(own, folder / "made-up")
+    return Undisturbed(("ingest", str(own)), bytes_of, bytes_of(folder))
 
 
 @pytest.fixture(scope="module")
 def import_(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     folder = tmp_path_factory.mktemp("undisturbed") / "all"
-    return run_undisturbed(("import", str(archive)), contents, folder)
+    imported(archive, folder / "published")
+    return Undisturbed(("import", str(archive)), contents, contents(folder))
 
 
 @pytest.mark.slow

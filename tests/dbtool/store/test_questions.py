@@ -107,26 +107,29 @@ def test_a_published_workload_that_is_held_is_found(tmp_path: Path) -> None:
 
 
 def test_an_inclusive_goal_is_reached_by_its_equal(tmp_path: Path) -> None:
-    cases = {}
+    worse = {}
     for metric, goal, inclusive in product((VAL, PRECISION, LOSS), (0.1, 0.7, 0.02), (True, False)):
         # The batch loss is a 32-bit number, and stands for the decimal that it was written as.
         kind = np.float32 if metric == LOSS else np.float64
-        worse = np.nextafter(kind(goal), kind(0 if metric.endswith("precision") else 1))
-        rows = [{"step": 1, metric: float(worse)}, {"step": 2, metric: float(kind(goal))}]
-        rows.append({"step": 3, metric: 1.0 - float(worse < goal) * goal})
-        name = f"{metric}/{goal}/{inclusive}"
+        before = np.nextafter(kind(goal), kind(0 if metric.endswith("precision") else 1))
+        rows = [{"step": 1, metric: float(before)}, {"step": 2, metric: float(kind(goal))}]
+        rows.append({"step": 3, metric: 1.0 - float(before < goal) * goal})
         write_shard(
-            tmp_path, workload=name, trials=[(0, "COMPLETE", {}, rows)], metric=metric, goal=goal,
-            goal_inclusive=inclusive,
+            tmp_path, workload=f"{metric}/{goal}/{inclusive}", metric=metric, goal=goal,
+            goal_inclusive=inclusive, trials=[(0, "COMPLETE", {}, rows)],
         )  # fmt: skip
-        cases[name] = (goal, inclusive, float(str(worse)))
+        worse[f"{metric}/{goal}"] = float(str(before))
     with open_database(tmp_path) as db:
-        for name, (goal, inclusive, worse) in cases.items():
-            [(reached, told)] = db.steps(name).select("steps", "goal").rows()
-            assert (reached == 2, told) == (inclusive, goal), name
-            # The rule is the workload's, whatever the goal.
-            [reached] = db.steps(name, goal=worse)["steps"]
-            assert (reached == 1) == inclusive, name
+        found = db.steps("*").select("workload", "steps", "goal").rows()
+        assert {(name, steps == 2, goal) for name, steps, goal in found} == {
+            (f"{name}/{inclusive}", inclusive, float(name.rpartition("/")[2]))
+            for name, inclusive in product(worse, (True, False))
+        }
+        # The rule is the workload's, whatever the goal.
+        for name, goal in worse.items():
+            found = db.steps(f"{name}/*", goal=goal).select("workload", "steps").rows()
+            reached = {workload: steps == 1 for workload, steps in found}
+            assert reached == {f"{name}/True": True, f"{name}/False": False}
 
 
 def test_a_batch_loss_equal_to_the_goal_has_not_passed_it(tmp_path: Path) -> None:

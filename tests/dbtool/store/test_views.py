@@ -10,11 +10,9 @@ import pytest
 from dbtool.core.manifest import About
 from dbtool.core.writer import ReleaseWriter
 from dbtool.database import open_database
-from dbtool.release.reduction import Reduction
 from producers.training.block_record import BlockRecord
 from tests.support.figure_points import figure_points
 from tests.support.made_up import curve, shard_footer, write_shard
-from tests.support.published import published
 
 PRECISION, ERROR = "val_average_precision", "val_classification_error"
 CONSTANT = "gradient_lipschitz_constant"
@@ -159,14 +157,6 @@ def test_figures_of_any_workload_say_that_a_goal_is_inclusive(tmp_path: Path) ->
             points = figure_points(db, figure)
             assert {(p["goal"], p["goal_inclusive"]) for p in points} == {(0.02, True)}, figure
             assert {p["steps"] for p in points if p["trial_id"] == 0} == {2}, figure
-
-
-def test_a_published_release_keeps_them_without_the_losses_between(
-    folder: Path, tmp_path: Path
-) -> None:
-    out = published(folder, tmp_path / "out", reduction=Reduction(then_one_in=None, loss_bits=8))
-    counted = "SELECT count(*) FROM measurements"
-    assert fetch(out, MEASURED, counted) == [MEASURED_ROWS, [(10,)]]
 
 
 def test_the_long_form_has_a_row_a_value(tmp_path: Path) -> None:

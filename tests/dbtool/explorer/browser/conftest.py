@@ -25,7 +25,7 @@ WORKLOADS = (
 )
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with open_browser() as opened:
         yield opened

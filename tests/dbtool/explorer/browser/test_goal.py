@@ -72,18 +72,10 @@ def enter(explorer, label, text):
     explorer.field(label).press("Enter")
 
 
-def test_relative_steps_are_those_of_the_first_batch_size_divided(explorer):
+def test_how_steps_are_drawn_is_chosen(explorer):
+    """Divided by those of the first batch size; with one line of perfect scaling, or none."""
     labels = explorer.page.locator("#steps svg [aria-label='y-axis tick label'] text")
     before = labels.all_text_contents()
-    explorer.field("Relative steps").check()
-    explorer.expect_state(relative=1)
-    expect(explorer.page.locator("#steps h2")).to_have_text("Relative steps to result")
-    expect(explorer.page.locator("#steps > header .about")).to_contain_text("batch size 1.")
-    assert labels.all_text_contents() != before
-    assert "1" in labels.all_text_contents()
-
-
-def test_lines_of_perfect_scaling_are_fitted_drawn_through_the_first_point_or_left_out(explorer):
     dashed = explorer.page.locator("#steps svg [stroke-dasharray='5 4'] path")
     fitted = dashed.get_attribute("d")
     explorer.choice("Perfect scaling").select_option("first")
@@ -92,3 +84,9 @@ def test_lines_of_perfect_scaling_are_fitted_drawn_through_the_first_point_or_le
     explorer.choice("Perfect scaling").select_option("none")
     explorer.expect_state(line="none")
     expect(dashed).to_have_count(0)
+    explorer.field("Relative steps").check()
+    explorer.expect_state(relative=1, line="none")
+    expect(explorer.page.locator("#steps h2")).to_have_text("Relative steps to result")
+    expect(explorer.page.locator("#steps > header .about")).to_contain_text("batch size 1.")
+    assert labels.all_text_contents() != before
+    assert "1" in labels.all_text_contents()
