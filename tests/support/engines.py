@@ -58,30 +58,22 @@ def engine(dialect: str, release: str, folder: Path) -> Iterator[Run]:
             names["session"].close()
 
 
+def _of_frame(frame: pl.DataFrame) -> Rows:
+    return frame.columns, frame.rows()
+
+
 def _by_spark(names: dict[str, Any], query: str) -> Rows:
     frame = names["spark"].sql(query)
     return frame.columns, [tuple(row) for row in frame.collect()]
 
 
-def _by_polars(names: dict[str, Any], query: str) -> Rows:
-    return _of_frame(names["context"].execute(query).collect())
-
-
-def _by_datafusion(names: dict[str, Any], query: str) -> Rows:
-    return _of_frame(pl.DataFrame(names["context"].sql(query).to_arrow_table()))
-
-
-def _by_clickhouse(names: dict[str, Any], query: str) -> Rows:
-    return _of_frame(pl.read_parquet(io.BytesIO(names["session"].query(query, "Parquet").bytes())))
-
-
-def _of_frame(frame: pl.DataFrame) -> Rows:
-    return frame.columns, frame.rows()
-
-
-_RUN: dict[str, Any] = {
+_RUN: dict[str, Callable[[dict[str, Any], str], Rows]] = {
     "spark": _by_spark,
-    "polars": _by_polars,
-    "datafusion": _by_datafusion,
-    "clickhouse": _by_clickhouse,
+    "polars": lambda names, query: _of_frame(names["context"].execute(query).collect()),
+    "datafusion": lambda names, query: _of_frame(
+        pl.DataFrame(names["context"].sql(query).to_arrow_table())
+    ),
+    "clickhouse": lambda names, query: _of_frame(
+        pl.read_parquet(io.BytesIO(names["session"].query(query, "Parquet").bytes()))
+    ),
 }

@@ -185,16 +185,19 @@ def whole_footer(trials: Sequence[MadeTrial]) -> Footer:
 
 
 def write_shard(
-    folder: Path, *, trials: Sequence[MadeTrial], release: str = RELEASE, **study: Any
+    folder: Path, *, trials: Sequence[MadeTrial] | None = None, release: str = RELEASE, **study: Any
 ) -> Path:
     """Adds a valid shard to a release folder, made where there is none; returns its file.
 
     Args:
         folder: the release folder.
-        trials: (trial_id, status, metaparameters, rows), sorted by trial_id; see `curve`.
+        trials: (trial_id, status, metaparameters, rows), sorted by trial_id; see `curve`. None: one
+            trial, whose only evaluation is 0.9.
         release: the release's name.
         study: for `shard_footer`, such as workload (its name), batch_size, metric or goal.
     """
+    if trials is None:
+        trials = [(0, "COMPLETE", {}, curve([0.9]))]
     with ReleaseWriter(folder, About(release=release)) as writer:
         shard = writer.write(shard_footer(trials, **study), [shard_table(trials)])
     return folder / shard.path

@@ -12,7 +12,7 @@ from dbtool.figures.specs import FIGURES
 from dbtool.release.verify import verify
 from tests.dbtool.explorer.conftest import ERRORS
 from tests.support.explorer import contents_of, needs_explorer
-from tests.support.made_up import MadeTrial, curve, write_shard
+from tests.support.made_up import write_shard
 from tests.support.published import bytes_of, published
 
 pytestmark = needs_explorer
@@ -88,8 +88,7 @@ def test_publishing_without_it_takes_it_away(release: Path, tmp_path: Path) -> N
 def test_what_is_added_to_the_release_takes_it_away(release: Path, tmp_path: Path) -> None:
     out = published(release, tmp_path / "out", explorer=explore_beside)
     name = read_manifest(out).release
-    trials: list[MadeTrial] = [(0, "COMPLETE", {}, curve([0.9, 0.1]))]
-    write_shard(out, release=name, workload=ERRORS, batch_size=2, goal=0.2, trials=trials)
+    write_shard(out, release=name, workload=ERRORS, batch_size=2, goal=0.2)
     assert listed(out) == set()
     assert verify(out).problems == ()
     assert not (out / "explorer.html").exists()

@@ -18,7 +18,7 @@ from dbtool.release.citation import bibtex_fields, read_bibtex
 from dbtool.release.layout import published_columns, table_path
 from dbtool.release.publish import publish
 from dbtool.release.reduction import Reduction
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import write_shard
 from tests.support.published import OTHERS, SGD, VIEWS, published, write_shards
 
 BIBTEX = """@comment{nothing, title = {Not this}}
@@ -90,8 +90,7 @@ def test_croissant_is_sound_and_its_records_are_the_rows(
 
 @OLD_CALLS
 def test_croissant_takes_any_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
-    write_shard(tmp_path / "own", workload="a b/ü/c%20", release="my: {release}", trials=trials)
+    write_shard(tmp_path / "own", workload="a b/ü/c%20", release="my: {release}")
     folder = published(tmp_path / "own", tmp_path / "out", licence="My own")
     dataset = croissant(folder, caplog)
     [row] = dataset.records("measurements")
@@ -181,9 +180,8 @@ def test_the_citation_names_the_authors(folder: Path) -> None:
 def described(tmp_path: Path, citation: str | None, *created: Any) -> dict[str, Any]:
     """What Croissant says of a release of shards that were written at some times."""
     for number, moment in enumerate(created):
-        trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
         producer = {"created": moment, "also": [{"created": "2024-12-31T00:00:00Z"}, "nobody"]}
-        write_shard(tmp_path / "own", batch_size=2**number, trials=trials, producer=producer)
+        write_shard(tmp_path / "own", batch_size=2**number, producer=producer)
     publish(tmp_path / "own", tmp_path / "out", licence="CC0-1.0", citation=citation)
     content: dict[str, Any] = json.loads((tmp_path / "out" / "croissant.json").read_text())
     return content
@@ -204,8 +202,7 @@ def test_without_bibtex_the_shards_tell_date_and_version(tmp_path: Path) -> None
     assert said["version"] != other["version"]
     # What is no moment is passed over, and what no date is known of has none.
     assert described(tmp_path / "c", None, 17, "soon", None)["datePublished"] == "2024-12-31"
-    trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
-    write_shard(tmp_path / "own", trials=trials, producer={"archive": "a/b/c/64"})
+    write_shard(tmp_path / "own", producer={"archive": "a/b/c/64"})
     folder = published(tmp_path / "own", tmp_path / "out")
     assert "datePublished" not in json.loads((folder / "croissant.json").read_text())
     assert "date-released" not in (folder / "CITATION.cff").read_text()
@@ -289,8 +286,7 @@ def test_plain_duckdb_answers_as_dbtool_does(
 
 def test_names_of_any_letters_are_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "it's; DROP VIEW trials; --"
-    trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
-    write_shard(tmp_path / "own", release=name, workload='it\'s/a "b"/ü$1', trials=trials)
+    write_shard(tmp_path / "own", release=name, workload='it\'s/a "b"/ü$1')
     folder = published(tmp_path / "own", tmp_path / "it's out", citation="@misc{a, title = {'}}")
     with connected(folder, monkeypatch) as connection:
         query = "SELECT release, workload, batch_size FROM measurements"

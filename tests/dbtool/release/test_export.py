@@ -272,8 +272,7 @@ def test_no_workload_has_a_folder_elsewhere(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     parts: dict[str, Any] = {"collection": None, "dataset": "a", "model": "b", "optimizer": "c"}
     for name in names:
-        trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
-        write_shard(folder / "own", workload=name, trials=trials, **parts)
+        write_shard(folder / "own", workload=name, **parts)
     with open_database(folder / "own") as db:
         for name, out in product(names, ("original", "a.tar")):
             with pytest.raises(UsageError, match="is not a path of a folder, as the original"):

@@ -226,8 +226,7 @@ def test_names_that_are_no_file_names(tmp_path: Path) -> None:
     names = ["../../up/x/y", "/etc/x", "a//b/", ".hidden/x/y", "a/./.", "a.parquet/b/c", "ü/%/*"]
     parts: dict[str, Any] = {"collection": None, "dataset": "a", "model": "b", "optimizer": "c"}
     for name in names:
-        trials: list[Any] = [(0, "COMPLETE", {}, curve([0.9]))]
-        write_shard(tmp_path / "own", workload=name, trials=trials, **parts)
+        write_shard(tmp_path / "own", workload=name, **parts)
     out = published(tmp_path / "own", tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "own"]
     assert verify(out).problems == ()
@@ -326,7 +325,7 @@ def test_what_is_damaged_is_not_published_or_added(own: Path, tmp_path: Path, sp
         list_as_it_is(source, path.relative_to(source).as_posix())
         sentence = "is damaged: "
     else:
-        write_shard(tmp_path / "more", trials=[(0, "COMPLETE", {}, curve([0.9]))])
+        write_shard(tmp_path / "more")
         shutil.copytree(tmp_path / "more/measurements", source / "measurements", dirs_exist_ok=True)
         sentence = f"is not listed in the release, .*: list it with `dbtool index {source}`"
     for act in (published, add_release):

@@ -15,7 +15,7 @@ from dbtool.core.manifest import MANIFEST, ReleaseFile, encode_manifest, read_ma
 from dbtool.core.release import locked
 from dbtool.release.pull import Pulled, pull
 from dbtool.release.verify import verify
-from tests.support.made_up import MadeTrial, curve, write_shard
+from tests.support.made_up import write_shard
 from tests.support.proxies import without_proxies
 from tests.support.published import bytes_of, everything, published, write_shards
 from tests.support.release_server import ReleaseServer, serving_release
@@ -130,8 +130,7 @@ def test_a_failure_leaves_no_release_and_is_gone_on_with(
 
 
 def add_letters(folder: Path) -> Path:
-    trials: list[MadeTrial] = [(0, "COMPLETE", {}, curve([0.9, 0.5]))]
-    write_shard(folder, release="made-up", workload="letters/fc_64/sgd", trials=trials)
+    write_shard(folder, workload="letters/fc_64/sgd")
     return folder
 
 

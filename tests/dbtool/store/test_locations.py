@@ -15,14 +15,14 @@ from dbtool.core.resources import bundled_release
 from dbtool.store.locations import folder_name, folder_to_write, named_location, user_folder
 from producers.configuration import Slice
 from producers.sweep.run import only_writer
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import write_shard
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def release(folder: Path, name: str = "made-up") -> Path:
-    write_shard(folder, release=name, trials=[(0, "COMPLETE", {}, curve([0.9, 0.5]))])
+    write_shard(folder, release=name)
     return folder
 
 

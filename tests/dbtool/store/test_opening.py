@@ -150,7 +150,7 @@ def test_hostile_names_are_values_like_others(tmp_path: Path) -> None:
     """In SQL that is put together of them."""
     name = 'a\'; DROP TABLE "b" --/{}?*[x]/$1'
     folder = tmp_path / "it's [a] *folder? {1}"
-    write_shard(folder, release=name, workload=name, trials=[(0, "COMPLETE", {}, curve([0.9]))])
+    write_shard(folder, release=name, workload=name)
     with open_database(folder, release=name) as db:
         query = "SELECT release, workload FROM measurements WHERE workload = $name"
         assert db.sql(query, name=name).rows() == [(name, name)]

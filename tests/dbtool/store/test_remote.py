@@ -20,7 +20,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.manifest import encode_manifest, read_manifest
 from dbtool.database import open_database
 from dbtool.store import remote
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import write_shard
 from tests.support.proxies import without_proxies
 from tests.support.published import OTHERS, SGD, VIEWS, rows, write_shards, write_swapped
 from tests.support.release_server import ReleaseServer, serving_release
@@ -356,11 +356,6 @@ def test_a_release_that_grew_is_read_as_it_is_now(folder: Path, tmp_path: Path) 
     grown = write_shards(tmp_path / "grown")
     with serving_release(folder) as server:
         rows(Path(server.url), "SELECT count(step) FROM measurements")
-        write_shard(
-            grown,
-            release="made-up",
-            workload="letters/fc_64/sgd",
-            trials=[(0, "COMPLETE", {}, curve([0.9, 0.5]))],
-        )
+        write_shard(grown, workload="letters/fc_64/sgd")
         server.folder = grown
         assert rows(Path(server.url), "FROM measurements") == rows(grown, "FROM measurements")
