@@ -1,11 +1,14 @@
-"""Logs of other tools with two made-up runs, as the tools write them."""
+"""Logs of other tools with two made-up runs, as the tools write them, and a way to add them."""
 
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import dbtool
+from dbtool.sources.base import Report
 
 # By step, the loss of the batch and, at an evaluation, the error on the validation split.
 Values: TypeAlias = Sequence[tuple[int, float, float | None]]
@@ -15,6 +18,16 @@ RUNS: Mapping[str, Values] = {
 }
 WORKLOAD = "digits/mlp/sgd"
 Write: TypeAlias = Callable[[Path, str, Values], None]
+
+
+def ingest(folder: Path, name: str = "", *, mapping: str | None = None, **options: Any) -> Report:
+    """Adds the logs of that name in a folder to `db` there; the mapping is the text of one."""
+    if mapping is not None:
+        options["mapping"] = folder / "m.toml"
+        options["mapping"].write_text(mapping)
+    known: dict[str, Any] = {"workload": WORKLOAD, "batch_size": 8}
+    [report] = dbtool.ingest(folder / name, folder / "db", **known | options)
+    return report
 
 
 def accuracy(error: float) -> float:

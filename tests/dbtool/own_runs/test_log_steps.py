@@ -9,15 +9,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.logs.source import guess_logs
 from dbtool.sources.logs.stores import read_mlflow
 from dbtool.sources.logs.trainers import in_updates, read_lightning
 from tests.support.logs import (
     RUNS,
-    WORKLOAD,
     Write,
+    ingest,
     write_huggingface,
     write_lightning,
     write_trackio,
@@ -33,7 +32,7 @@ def test_the_state_of_the_largest_step_counts(tmp_path: Path, own: int, steps: i
     write_huggingface(tmp_path, "a", RUNS["lr=0.1"])
     state = {"global_step": own, "log_history": [{"step": max(own, 5), "loss": 0.5}]}
     (tmp_path / "a" / "trainer_state.json").write_text(json.dumps(state))
-    dbtool.ingest(tmp_path / "a", tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    ingest(tmp_path, "a")
     assert query(tmp_path, "SELECT steps FROM trials") == [(steps,)]
 
 
@@ -42,22 +41,14 @@ def test_epochs_count_from_the_first(tmp_path: Path, first: int, plus: int) -> N
     rows = "".join(f"{first + epoch},0.9,0.{5 + epoch}\n" for epoch in range(3))
     (tmp_path / "run.csv").write_text(f"epoch,loss,val_accuracy\n{rows}")
     added = ", plus = 1" if plus else ""
-    assert (
-        f'step = {{ column = "epoch", times = "?"{added} }}' in guess_logs([tmp_path], "keras")[0]
-    )
+    guessed = guess_logs([tmp_path], "keras")[0]
+    assert f'step = {{ column = "epoch", times = "?"{added} }}' in guessed
     with pytest.raises(UsageError) as error:
-        dbtool.ingest(tmp_path, tmp_path / "db", workload=WORKLOAD, batch_size=8)
+        ingest(tmp_path)
     advice = f'{{ column = "epoch", times = N{added} }}'
     assert f"[files] step = {advice} in a mapping" in str(error.value)
-    (tmp_path / "m.toml").write_text(f"[files]\nstep = {advice.replace('N', '10')}\n")
-    dbtool.ingest(
-        tmp_path / "run.csv",
-        tmp_path / "db",
-        source="keras",
-        mapping=tmp_path / "m.toml",
-        workload=WORKLOAD,
-        batch_size=8,
-    )
+    mapping = f"[files]\nstep = {advice.replace('N', '10')}\n"
+    ingest(tmp_path, "run.csv", source="keras", mapping=mapping)
     assert query(tmp_path, "SELECT steps FROM trials") == [(30,)]
 
 
@@ -72,7 +63,7 @@ def test_trackio_has_the_updates_that_were_logged(tmp_path: Path, write: Write) 
         with closing(sqlite3.connect(tmp_path / "p.db")) as database, database:
             added = "json_set(metrics, '$.train/global_step', 100 * step)"
             database.execute(f"UPDATE metrics SET metrics = {added}")
-    dbtool.ingest(tmp_path, tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    ingest(tmp_path)
     rows = "SELECT step, val_classification_error, other_metrics FROM measurements ORDER BY step"
     assert query(tmp_path, rows) == [(100 * s, error, None) for s, _, error in RUNS["lr=0.1"]]
 
@@ -82,7 +73,7 @@ def test_a_call_of_trackio_without_its_updates_is_refused(tmp_path: Path) -> Non
     path = tmp_path / "inbox" / "lr=1" / "00000000.jsonl"
     path.write_text(path.read_text().replace('"train/loss"', '"global_step":50,"train/loss"'))
     with pytest.raises(DbtoolError, match=r"1\.jsonl line 1: it has no global_step, which counts"):
-        dbtool.ingest(tmp_path, tmp_path / "db", workload=WORKLOAD, batch_size=8)
+        ingest(tmp_path)
 
 
 def test_a_test_after_training_has_the_number_of_all_updates(tmp_path: Path) -> None:
@@ -92,7 +83,7 @@ def test_a_test_after_training_has_the_number_of_all_updates(tmp_path: Path) -> 
     path.write_text(
         "epoch,step,train_loss,val_acc,test_acc\n" + "0,99,0.5,,\n0,99,,0.7,\n1,100,,,0.6"
     )
-    dbtool.ingest(tmp_path / "v", tmp_path / "db", workload=WORKLOAD, batch_size=32)
+    ingest(tmp_path, "v")
     rows = "SELECT step, val_classification_error, test_classification_error FROM measurements"
     assert query(tmp_path, rows) == [(100, 0.3, 0.4)]
 
@@ -162,13 +153,7 @@ def test_a_run_that_went_on_from_a_checkpoint_has_one_branch(tmp_path: Path) -> 
                 writer.add_scalar("loss", number, step)
     # Both files may have the time of the same second in their names.
     told: list[str] = []
-    dbtool.ingest(
-        tmp_path / "a",
-        tmp_path / "db",
-        workload=WORKLOAD,
-        batch_size=8,
-        on_message=told.append,
-    )
+    ingest(tmp_path, "a", on_message=told.append)
     rows = "SELECT batch_cross_entropy_error, count(*) FROM measurements GROUP BY 1 ORDER BY 1"
     assert query(tmp_path, rows) == [(0, 10), (1, 5)]
     assert any("went on from an older checkpoint" in sentence for sentence in told)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.logs.events import read_tensorboard
 from dbtool.sources.logs.log import named_settings
@@ -15,6 +14,7 @@ from tests.support.logs import (
     RUNS,
     TOOLS,
     WORKLOAD,
+    ingest,
     write_huggingface,
     write_tensorboard,
 )
@@ -32,23 +32,15 @@ def tool(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_each_tool_tells_the_same(tool: str, tmp_path: Path) -> None:
-    mapping = tmp_path / "mapping.toml"
-    mapping.write_text(MAPPINGS.get(tool, ""))
-    source = tool.removesuffix("_database")
-    assert detected([tmp_path / "logs"]) == (None if tool == "text" else source)
-    [report] = dbtool.ingest(
-        tmp_path / "logs",
-        tmp_path / "db",
-        source="text" if tool == "text" else None,
-        mapping=mapping,
-        workload=WORKLOAD,
-        batch_size=32,
-    )
+    found = None if tool == "text" else tool.removesuffix("_database")
+    assert detected([tmp_path / "logs"]) == found
+    source = None if found else "text"
+    report = ingest(tmp_path, "logs", source=source, mapping=MAPPINGS.get(tool, ""))
     assert (report.release, report.trials, report.studies) == ("logs", 2, 1)
     trials = "SELECT workload, batch_size, name, learning_rate, status FROM trials ORDER BY name"
     assert query(tmp_path, trials) == [
-        (WORKLOAD, 32, "lr=0.1", 0.1, "COMPLETE"),
-        (WORKLOAD, 32, "lr=0.2", 0.2, "INFEASIBLE"),
+        (WORKLOAD, 8, "lr=0.1", 0.1, "COMPLETE"),
+        (WORKLOAD, 8, "lr=0.2", 0.2, "INFEASIBLE"),
     ]
     rows = """
         SELECT step, round(batch_cross_entropy_error::DOUBLE, 6), val_classification_error
@@ -66,8 +58,9 @@ def test_each_tool_tells_the_same(tool: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tool", ["mlflow_database", "keras", "text"], indirect=True)
 def test_what_logs_do_not_state_is_one_sentence(tool: str, tmp_path: Path) -> None:
+    source = tool.removesuffix("_database")
     with pytest.raises(UsageError) as error:
-        dbtool.ingest(tmp_path / "logs", tmp_path / "db", source=tool.removesuffix("_database"))
+        ingest(tmp_path, "logs", source=source, workload=None, batch_size=None)
     [sentence] = error.value.args
     ways = ["--map"]
     if tool != "text":
@@ -79,14 +72,13 @@ def test_what_logs_do_not_state_is_one_sentence(tool: str, tmp_path: Path) -> No
 
 def test_a_mapping_replaces_what_logs_suggest(tmp_path: Path) -> None:
     write_huggingface(tmp_path / "logs", "lr=0.1,batch_size=16,nesterov=True", RUNS["lr=0.1"])
-    mapping = tmp_path / "mapping.toml"
     lines = guess_logs([tmp_path / "logs"], "huggingface").mapping
     assert 'val_classification_error = { column = "eval_accuracy", transform = "1 - x" }' in lines
-    mapping.write_text(
+    mapping = (
         'release = "mine"\n[workload]\nmetric = "val_average_precision"\n[metaparameters]\n'
         'learning_rate = 0.3\n[metrics]\nval_average_precision = "eval_accuracy"\n'
     )
-    dbtool.ingest(tmp_path / "logs", tmp_path / "db", mapping=mapping, workload="text/bert/adamw")
+    ingest(tmp_path, "logs", mapping=mapping, batch_size=None)
     best = "SELECT max(val_average_precision), count(val_classification_error) FROM measurements"
     assert query(tmp_path, best) == [(0.92, 0)]
     trials = "SELECT release, batch_size, settings FROM trials"
@@ -117,7 +109,7 @@ def test_settings_in_a_name(name: str, settings: Mapping[str, str]) -> None:
 def test_runs_that_names_alone_tell_apart_are_no_replicates(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         write_tensorboard(tmp_path / "logs", f"lr=0.{number}-seed={number}", RUNS["lr=0.1"])
-    dbtool.ingest(tmp_path / "logs", tmp_path / "db", workload=WORKLOAD, batch_size=8)
+    ingest(tmp_path, "logs")
     rates = "SELECT learning_rate, seed FROM trials ORDER BY seed"
     assert query(tmp_path, rates) == [(0.1, 1), (0.2, 2), (0.3, 3)]
 
@@ -138,14 +130,11 @@ def test_folders_of_tensorboard(tmp_path: Path) -> None:
         with SummaryWriter(str(tmp_path / "logs" / "b" / split)) as writer:
             writer.add_scalar(tag, 0.5, 1)
             writer.add_hparams(settings | {"seed": 7}, {}, name="hparams")
-    dbtool.ingest(tmp_path / "logs", tmp_path / "db", workload=WORKLOAD)
+    ingest(tmp_path, "logs", batch_size=None)
     trials = "SELECT name, batch_size, learning_rate, settings->>'activation' FROM trials"
     assert query(tmp_path, f"{trials} ORDER BY name")[0] == ("a", 64, 0.5, "v2.0")
     values = """
-        SELECT
-            step,
-            batch_cross_entropy_error,
-            val_classification_error,
+        SELECT step, batch_cross_entropy_error, val_classification_error,
             other_metrics->>'val/score'
         FROM measurements ORDER BY batch_cross_entropy_error
     """
@@ -198,6 +187,6 @@ def test_logs_that_cannot_be_read(tmp_path: Path, files: Mapping[str, str], sent
         (tmp_path / "logs" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "logs" / name).write_text(text)
     with pytest.raises(DbtoolError) as error:
-        dbtool.ingest(tmp_path / "logs", tmp_path / "db", workload=WORKLOAD, batch_size=8)
+        ingest(tmp_path, "logs")
     assert sentence in str(error.value)
     assert not (tmp_path / "db").exists()

@@ -4,12 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.logs.trainers import read_text
-from tests.support.logs import (
-    WORKLOAD,
-)
+from tests.support.logs import ingest
 from tests.support.own_runs import query
 
 
@@ -18,35 +15,22 @@ from tests.support.own_runs import query
 )
 def test_forms_of_lines_that_are_none(tmp_path: Path, form: str) -> None:
     (tmp_path / "a.log").write_text("iter 1 loss 2\n")
-    (tmp_path / "m.toml").write_text(f'[files]\nline = "{form}"\n')
     with pytest.raises(UsageError, match=r"should have \{step\} and metrics in braces"):
-        dbtool.ingest(tmp_path / "a.log", source="text", mapping=tmp_path / "m.toml")
+        ingest(tmp_path, "a.log", source="text", mapping=f'[files]\nline = "{form}"\n')
 
 
 def test_a_text_log_without_a_line_of_the_form_is_named(tmp_path: Path) -> None:
-    (tmp_path / "m.toml").write_text('[files]\nline = "iter {step}: loss {loss}"\n')
+    mapping = '[files]\nline = "iter {step}: loss {loss}"\n'
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.log").write_text("nothing here\n")
-    told: list[str] = []
-
-    def ingested() -> int:
-        [report] = dbtool.ingest(
-            tmp_path / "logs",
-            tmp_path / "db",
-            source="text",
-            mapping=tmp_path / "m.toml",
-            workload=WORKLOAD,
-            batch_size=8,
-            on_message=told.append,
-        )
-        return report.trials
-
     sentence = f"{tmp_path / 'logs' / 'a.log'}: no line has the form that files.line gives"
     with pytest.raises(DbtoolError) as error:
-        ingested()
+        ingest(tmp_path, "logs", source="text", mapping=mapping)
     assert str(error.value) == sentence
     (tmp_path / "logs" / "b.log").write_text("iter 5: loss 0.5\n")
-    assert ingested() == 1
+    told: list[str] = []
+    report = ingest(tmp_path, "logs", source="text", mapping=mapping, on_message=told.append)
+    assert report.trials == 1
     assert sentence in told
 
 
@@ -72,21 +56,12 @@ def test_numbers_of_a_text_log(tmp_path: Path, text: str, values: list[str], cut
 
 
 def test_two_values_at_a_step_of_a_text_log_are_refused(tmp_path: Path) -> None:
-    mapping = tmp_path / "m.toml"
     (tmp_path / "a.log").write_text(
         "Train step 10 loss 0.5\nTest step 10 loss 0.9\nTrain step 20 loss 0.25\n"
     )
 
     def ingested(line: str) -> list[tuple[object, ...]]:
-        mapping.write_text(f"[files]\n{line}\n")
-        dbtool.ingest(
-            tmp_path / "a.log",
-            tmp_path / "db",
-            source="text",
-            mapping=mapping,
-            workload=WORKLOAD,
-            batch_size=8,
-        )
+        ingest(tmp_path, "a.log", source="text", mapping=f"[files]\n{line}\n")
         return query(tmp_path, "SELECT batch_cross_entropy_error FROM measurements ORDER BY step")
 
     with pytest.raises(DbtoolError) as error:
