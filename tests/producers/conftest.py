@@ -11,30 +11,22 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _programs_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keeps compiled programs for the session: compiling is most of a small sweep's time."""
-    import jax
-
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-
-
-@pytest.fixture(scope="module")
-def compiled_quickly() -> Iterator[None]:
-    """Leaves out most of what the compiler does to optimise.
+def _compiled_quickly_and_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Spares most of a small sweep's time: programs are hardly optimised, and kept.
 
     The processes that a test starts compile as they do outside of tests.
     """
     import jax
 
     jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 @pytest.fixture
 def registries_as_before() -> Iterator[None]:
-    """Takes what a test registers out again."""
+    """Takes what a test registers out again, and what was compiled of it by its name."""
+    from producers.sweep import session
     from producers.workloads import own
 
     held: list[dict[Any, Any]] = [*own._registries().values(), own.LOADED]
@@ -43,3 +35,4 @@ def registries_as_before() -> Iterator[None]:
     for each, items in zip(held, before, strict=True):
         each.clear()
         each.update(items)
+    session._block_program.cache_clear()

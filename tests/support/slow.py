@@ -9,5 +9,8 @@ import pytest
 def quick_few(values: Iterable[Any], quick: Container[Any]) -> list[Any]:
     """All of them, to parametrize with; those that are not quick are marked as slow."""
     return [
-        value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values
+        value
+        if value in quick
+        else pytest.param(*(value if isinstance(value, tuple) else [value]), marks=pytest.mark.slow)
+        for value in values
     ]

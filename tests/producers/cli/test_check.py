@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.own_workload import FILE, NAME
-from tests.support.sweeps import produce
 
 if TYPE_CHECKING:
     from tests.dbtool.cli.conftest import Call
@@ -28,15 +27,15 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_nothing_is_odd_and_nothing_is_written(path: Path) -> None:
-    done = produce("--check", path.name)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+def test_nothing_is_odd_and_nothing_is_written(path: Path, call: Call) -> None:
+    done = call("produce", "--check", path.name)
+    assert (done.code, done.errors) == (0, "")
     change = re.fullmatch(
         rf"{NAME} at batch size 4: nothing is odd; one step takes train_cross_entropy_error from "
         r"([\d.]+) to ([\d.]+)\n",
-        done.stdout,
+        done.output,
     )
-    assert change is not None, done.stdout
+    assert change is not None, done.output
     # The stripes are told apart along a line: a step downhill lowers the loss.
     assert float(change[2]) < float(change[1])
     assert list(path.parent.iterdir()) == [path]
@@ -46,23 +45,23 @@ STEP = 'optax.scale_by_lion(m["nudge"])'
 WIDE = "learning_rate is searched evenly from 0.002 to 0.102, so that nine in ten trials lie above "
 
 
-def odd(path: Path, *changes: tuple[str, str]) -> list[str]:
-    """What is said of the file with these changes, in a process that has compiled no other."""
+def odd(call: Call, path: Path, *changes: tuple[str, str]) -> list[str]:
+    """What is said of the file with these changes."""
     text = FILE
     for old, new in changes:
         assert text.count(old) == 1
         text = text.replace(old, new)
     path.write_text(text)
-    done = produce("--check", path.name)
-    assert (done.returncode, done.stderr) == (1, ""), done.stderr
-    lines = done.stdout.splitlines()
+    done = call("produce", "--check", path.name)
+    assert (done.code, done.errors) == (1, "")
+    lines = done.output.splitlines()
     assert all(line.startswith(f"{NAME}: ") for line in lines)
     return [line.removeprefix(f"{NAME}: ") for line in lines]
 
 
-def test_each_oddity_is_a_sentence(path: Path) -> None:
+def test_each_oddity_is_a_sentence(path: Path, call: Call) -> None:
     wide, still, easy = odd(
-        path,
+        *(call, path),
         ('Range(1e-3, 0.1, "LOG_SCALE")', "Range(2e-3, 0.102)"),
         (STEP, 'optax.scale(m["nudge"] * 0)'),
         ("goal=0.1", "goal=1.0"),
@@ -100,8 +99,10 @@ def test_each_oddity_is_a_sentence(path: Path) -> None:
     ],
     ids=["one class", "NaN", "diverged", "goal", "code"],
 )
-def test_an_oddity_is_one_sentence(old: str, new: str, sentence: str, path: Path) -> None:
-    [found] = odd(path, (old, new))
+def test_an_oddity_is_one_sentence(
+    old: str, new: str, sentence: str, path: Path, call: Call
+) -> None:
+    [found] = odd(call, path, (old, new))
     assert found.startswith(sentence)
 
 

@@ -105,10 +105,11 @@ def test_a_study_is_told_and_a_second_run_trains_nothing(
 
 
 def test_time_to_a_goal_is_told_of_a_sweep_that_measured_seconds(
-    made_up_mnist: Path, tmp_path: Path
+    call: Call, made_up_mnist: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    produce(*SMALL, "--measure", "seconds", *in_place_of_mnist(made_up_mnist), "--out", out)
+    words = (*SMALL, "--measure", "seconds", *in_place_of_mnist(made_up_mnist), "--out", str(out))
+    assert call("produce", *words).code == 0
     with dbtool.open(out) as db:
         (row,) = db.steps(TRAINED, goal=1.0, by="seconds").to_dicts()
         ((first,),) = db.sql("SELECT min(seconds) FROM measurements")

@@ -17,8 +17,6 @@ from producers.models.convolution import conv_general_dilated, max_pool_2x2
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 # Shapes of inputs and of the kernel: with unequal sides, and a number of examples that is summed in
 # parts.
 QUICK_SHAPES = [((2, 7, 6, 3), (5, 3, 3, 4)), ((24, 5, 6, 3), (3, 3, 3, 2))]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from flax import nnx
 
 from producers.datasets.forms import ImageForm
@@ -24,9 +23,6 @@ from producers.models.residual import BottleneckResNet, ResNet8
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 
 def with_normal_weights(build: Callable[..., nnx.Module]) -> Any:

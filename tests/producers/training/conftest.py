@@ -14,8 +14,3 @@ jax.devices()
 @pytest.fixture(scope="session", autouse=True)
 def _eight_devices() -> None:
     assert jax.local_device_count() == 8
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_quickly(compiled_quickly: None) -> None:
-    """These tests compile more than they train."""

@@ -23,6 +23,7 @@ from tests.support.blocks import (
     Rows,
     assert_close,
     assert_same,
+    compiled,
     made_up_split,
     rows,
     train,
@@ -130,9 +131,7 @@ def test_a_trial_alone_is_bit_for_bit_a_loop_over_its_steps(name: str) -> None:
     )
     metaparameters = {"learning_rate": problem.learning_rate, "momentum": 0.9}
     of_trial = {key: np.full(1, value, np.float32) for key, value in metaparameters.items()}
-    program = BlockProgram(
-        functions, device_mesh(jax.devices()[:1]), lanes=1, shared_batches=False, evaluation_batch=8
-    )
+    program = compiled(name, 1, 1, 1, False, None)
     states, losses = program.advance(
         program.start(np.array([5], np.uint32)),
         of_trial,

@@ -147,9 +147,10 @@ def trained_and_evaluated(
     ones = dict.fromkeys(values, jnp.ones(()))
     parameters = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), start)
     state = OPTIMIZERS[name].direction(ones).init(parameters)
+    update = jax.jit(OPTIMIZERS[name].direction(values).update)
     for gradient in gradients:
         made = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), gradient)
-        direction, state = OPTIMIZERS[name].direction(values).update(made, state, parameters)
+        direction, state = update(made, state, parameters)
         parameters = jax.tree.map(
             lambda weight, move: weight - values["learning_rate"] * move, parameters, direction
         )

@@ -78,10 +78,11 @@ def test_biases_that_start_at_zero_are_pruned_first_by_hand() -> None:
     sensitivity = connection_sensitivity(parameters, jax.tree.map(jnp.ones_like, parameters))
     assert prunable_weights(parameters, biases=True) == 9
     assert kept_weights(parameters, 2 / 3, biases=True) == 3
-    third = masks(parameters, sensitivity, 1 / 3, biases=True)
+    masks_of = jax.jit(masks, static_argnums=2, static_argnames="biases")
+    third = masks_of(parameters, sensitivity, 1 / 3, biases=True)
     assert all(third[layer]["kernel"].all() for layer in third)
     assert not any(third[layer]["bias"].any() for layer in third)
-    most = masks(parameters, sensitivity, 2 / 3, biases=True)
+    most = masks_of(parameters, sensitivity, 2 / 3, biases=True)
     assert most["first"]["kernel"].tolist() == [[False, True], [False, True]]
     assert most["second"]["kernel"].tolist() == [[True], [False]]
 
@@ -179,15 +180,18 @@ def test_pruned_weights_stay_zero_and_the_masks_as_they_were() -> None:
 
 def test_averages_of_weights_are_those_of_the_pruned_network() -> None:
     functions = trainer("fc_6", "schedule_free_adamw", "constant", IMAGES)
-    dense = functions.start(jnp.uint32(1))
-    kept = masks(dense.parameters, jax.tree.map(jnp.abs, dense.parameters), SPARSITY)
-    names = ("learning_rate", *functions.optimizer.metaparameters)
-    values = {name: jnp.float32(0.1) for name in names}
+    values = dict.fromkeys(("learning_rate", *functions.optimizer.metaparameters), jnp.float32(0.1))
     split = made_up_split(IMAGES, 5, 1)
-    state = functions.pruned(dense, kept)
-    state, _ = jax.jit(functions.step)(state, values, split.inputs, split.targets)
-    evaluated = functions.evaluated(state)
-    for weights, mask in zip(jax.tree.leaves(evaluated), jax.tree.leaves(kept), strict=True):
+    batch = jnp.asarray(split.inputs), jnp.asarray(split.targets)
+
+    @jax.jit
+    def evaluated_after_a_step() -> tuple[Any, Any]:
+        dense = functions.start(jnp.uint32(1))
+        kept = masks(dense.parameters, jax.tree.map(jnp.abs, dense.parameters), SPARSITY)
+        state, _ = functions.step(functions.pruned(dense, kept), values, *batch)
+        return functions.evaluated(state), kept
+
+    for weights, mask in zip(*map(jax.tree.leaves, evaluated_after_a_step()), strict=True):
         assert not np.asarray(weights)[~np.asarray(mask)].any()
 
 

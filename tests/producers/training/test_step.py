@@ -133,7 +133,7 @@ def trained_by_hand(values: list[np.ndarray], layers: int) -> tuple[list[float],
 
 def test_steps_follow_the_update_rule() -> None:
     functions = trainer("fc_16_8", "nesterov_momentum", "constant")
-    state = functions.start(jnp.uint32(7))
+    state = jax.jit(functions.start)(jnp.uint32(7))
     layers = state.parameters["layers"]
     names = [(index, kind) for kind in ("kernel", "bias") for index in range(3)]
 
@@ -181,7 +181,7 @@ def test_random_state_goes_on_where_gradients_are_accumulated_and_measured() -> 
     inputs = random.normal(size=(3, 2, 4)).astype(np.float32)
     targets = random.integers(0, 2, (3, 2))
     values = {"learning_rate": jnp.float32(0.1)}
-    state = functions.start(jnp.uint32(3))
+    state = jax.jit(functions.start)(jnp.uint32(3))
     found = jax.jit(functions.accumulated_gradient)(state, values, inputs, targets)
     # Each micro-batch draws anew, from where the one before has left the generator.
     one_by_one, losses, of_one = state, [], jax.jit(functions.gradient)
@@ -198,8 +198,8 @@ def test_random_state_goes_on_where_gradients_are_accumulated_and_measured() -> 
 
 
 def test_initial_weights_follow_from_the_seed_alone() -> None:
-    functions = trainer("fc_8", "sgd", "constant")
-    first, again, other = (functions.start(jnp.uint32(seed)).parameters for seed in (1, 1, 2))
+    start = jax.jit(trainer("fc_8", "sgd", "constant").start)
+    first, again, other = (start(jnp.uint32(seed)).parameters for seed in (1, 1, 2))
     assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), first, again))
     kernel = first["layers"][0]["kernel"][...]
     assert not bool((kernel == other["layers"][0]["kernel"][...]).any())
@@ -316,7 +316,7 @@ def test_a_batch_of_empty_texts_has_no_loss_and_no_gradient() -> None:
         total, tokens = NextToken().loss(logits, targets, {})
         return total / tokens
 
-    loss, gradient = jax.value_and_grad(mean)(jnp.ones((2, 3, 5)))
+    loss, gradient = jax.jit(jax.value_and_grad(mean))(jnp.ones((2, 3, 5)))
     assert float(loss) == 0.0
     assert not np.asarray(gradient).any()
 

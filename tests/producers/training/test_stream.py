@@ -204,9 +204,8 @@ def test_waits_for_examples_are_told() -> None:
     ("problem", "bytes_a_call", "options"),
     [
         # Parts of one micro-batch, and of two of the four.
-        ("fc", 1, {"diverging": DIVERGING}),
+        ("fc", 1, {"diverging": DIVERGING, "shared": True, "lanes": 4}),
         pytest.param("fc", 40_000, {"lanes": 2}, marks=pytest.mark.slow),
-        ("fc", 1, {"shared": True, "lanes": 4}),
         pytest.param("normalised", 1, {"micro_batch": 8}, marks=pytest.mark.slow),
         pytest.param("pairs", 1, {"devices": 8, "devices_a_trial": 4}, marks=pytest.mark.slow),
         pytest.param("transformer", 1, {}, marks=pytest.mark.slow),
