@@ -1,7 +1,5 @@
 """What importing the package costs, and that its documentation is true."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import subprocess

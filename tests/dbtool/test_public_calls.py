@@ -1,9 +1,9 @@
 """What the command line does, Python can: with paths as text, and the same sentences."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,10 +11,6 @@ from polars.testing import assert_frame_equal
 
 import dbtool
 from tests.support.made_up import write_release
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture

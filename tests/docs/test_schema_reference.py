@@ -1,7 +1,5 @@
 """Every view, column and macro says what it means, in DuckDB and in docs/schema.md."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

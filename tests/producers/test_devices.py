@@ -1,7 +1,5 @@
 """Programs that one process has compiled and the next one takes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

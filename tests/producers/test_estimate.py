@@ -1,10 +1,9 @@
 """Estimates: what a dry run tells of steps, measurements, time and disk."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,13 +12,9 @@ import pytest
 from producers.configuration import SweepOptions
 from producers.datasets.forms import CIFAR_10, GREY_28, IMAGENET, Form, TextForm
 from producers.estimate import estimate, forward_operations, held_out_examples, operations
+from producers.plan import StudyPlan
 from producers.workloads.registry import WORKLOADS
 from tests.support.sweeps import STEPS, planned, small_study, studies_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.plan import StudyPlan
 
 OPTIONS = SweepOptions()
 

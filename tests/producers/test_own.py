@@ -1,10 +1,8 @@
 """Workloads of the user's own: what a file registers, and a sentence for what is wrong in it."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +15,7 @@ from producers.datasets.registry import DATASETS, checked
 from producers.datasets.split import Dataset, Request, Split
 from producers.estimate import held_out_examples
 from producers.models.registry import MODELS
+from producers.plan import StudyPlan
 from producers.sweep.run import partition
 from producers.sweep.session import StudySession
 from producers.training.optimizers import OPTIMIZERS
@@ -29,12 +28,6 @@ from producers.workloads.replace import parse_replacement
 from producers.workloads.settings import settings
 from tests.support.own_workload import FILE, NAME, TRAIN_EXAMPLES
 from tests.support.sweeps import footer, planned, shards, small_study, sweep
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.plan import StudyPlan
-
 
 pytestmark = pytest.mark.usefixtures("registries_as_before")
 

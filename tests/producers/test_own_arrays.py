@@ -1,8 +1,6 @@
 """Tables of numbers, a squared error and an objective of a user's own, trained and asked for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +9,9 @@ from dbtool.core.errors import UsageError
 from dbtool.database import open_database
 from producers.configuration import SweepOptions
 from producers.datasets.forms import ArrayForm
+from producers.workloads.definition import Workload
 from producers.workloads.own import load_own
 from tests.support.sweeps import planned, sweep_all
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.workloads.definition import Workload
 
 pytestmark = pytest.mark.usefixtures("registries_as_before")
 

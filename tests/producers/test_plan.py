@@ -1,11 +1,10 @@
 """Plans and presets: the studies of a sweep, their seeds, points and blocks."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,16 +12,11 @@ import pytest
 from dbtool.core.errors import UsageError
 from producers.configuration import Plan, Sweep
 from producers.datasets.forms import ImageForm
-from producers.plan import planned_studies
+from producers.plan import StudyPlan, planned_studies
 from producers.workloads.definition import BATCH_SIZE_STUDY
 from producers.workloads.presets import PRESETS
 from producers.workloads.registry import WORKLOADS
 from tests.support.sweeps import STEPS, planned, small_study
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from producers.plan import StudyPlan
 
 FC = WORKLOADS["mnist/fc_64_64_64/sgd"]
 

@@ -1,9 +1,9 @@
 """Plan files: what they say, and the sentence for each thing that is wrong with one."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,12 +14,7 @@ from producers.configuration import Plan, Sweep
 from producers.lockstep import LockstepRule
 from tests.support.sweeps import studies_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Write = Callable[[str | bytes], Path]
-
+Write = Callable[[str | bytes], Path]
 WORKLOAD = "mnist/fc_64_64_64/sgd"
 SWEEP = f'[[sweep]]\nworkloads = ["{WORKLOAD}"]\n'
 LONGEST = 2**63 - 1

@@ -1,7 +1,5 @@
 """The registry holds the published workloads and the sparsity study's, and finds them by name."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path

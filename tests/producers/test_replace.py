@@ -1,10 +1,8 @@
 """Workloads on data of the user's own, named by options and by plan files."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,9 +15,6 @@ from producers.datasets.text.vocabulary import train_vocabulary
 from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.replace import Replacement, parse_replacement, replace_data, replaced
 from tests.support.sweeps import planned, studies_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHALLOW = WORKLOADS["lm1b/transformer_shallow/sgd"]
 NAMES = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", min_size=1)

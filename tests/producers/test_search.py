@@ -1,10 +1,7 @@
 """Searches: ranges, points that do not depend on how many are wanted, lockstep and its windows."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,13 +10,10 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import UsageError
 from producers.lockstep import LockstepRule, Optimum, Windows, refuse_lockstep, together
-from producers.search import Choice, Range, Sobol, points, search_space_json
+from producers.search import Choice, Range, SearchSpace, Sobol, points, search_space_json
 from producers.training.optimizers import OPTIMIZERS
 from producers.workloads.registry import WORKLOADS
 from tests.support.slow import quick_few
-
-if TYPE_CHECKING:
-    from producers.search import SearchSpace
 
 POSITIONS = st.floats(0, 1, exclude_max=True)
 

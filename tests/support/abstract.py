@@ -4,23 +4,19 @@ So they can be lowered for another platform, or compiled for devices that are no
 data, weights or memory for them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
+from producers.datasets.forms import Form
 from producers.datasets.registry import DATASETS
 from producers.training.batches import IndexDraw
+from producers.training.block import BlockProgram
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL
 from producers.training.stream import steps_a_call
-
-if TYPE_CHECKING:
-    from producers.datasets.forms import Form
-    from producers.training.block import BlockProgram
-    from producers.workloads.definition import Workload
+from producers.workloads.definition import Workload
 
 
 def abstract_advance(

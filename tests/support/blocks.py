@@ -3,24 +3,24 @@
 Needs eight devices, which `jax_num_cpu_devices` simulates on one processor.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from producers.datasets.forms import ImageForm, TextForm
+from producers.datasets.forms import Form, ImageForm, TextForm
 from producers.datasets.split import Split
 from producers.models.language import Transformer
 from producers.models.residual import BottleneckResNet, GhostBatchNorm
 from producers.training.block import BlockProgram
-from producers.training.block_record import BlockRecord
+from producers.training.block_record import BlockRecord, Progress
 from producers.training.checkpoints import Checkpoints
 from producers.training.mesh import device_mesh
 from producers.training.objectives import objective_for
@@ -29,14 +29,7 @@ from producers.training.run import BlockTrials, Splits, train_block
 from producers.training.schedules import schedule_definition
 from producers.training.step import Trainer, trainer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from producers.datasets.forms import Form
-    from producers.training.block_record import Progress
-
-Rows: TypeAlias = "dict[str, np.ndarray]"
+Rows: TypeAlias = dict[str, np.ndarray]
 
 TRIALS = 4
 TRAINING_EXAMPLES = 150

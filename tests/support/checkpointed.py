@@ -5,21 +5,16 @@ diverge, so that it shrinks. Writes its rows into the file. With a third word, o
 checkpoint can be written, as on a disk that is full afterwards.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
 
+from producers.training.block_record import Progress
 from producers.training.checkpoints import Checkpoints
 from tests.support.blocks import Rows, rows, train
-
-if TYPE_CHECKING:
-    from producers.training.block_record import Progress
 
 STEPS = 16
 EVALUATIONS = {step: step in {0, STEPS} for step in range(0, STEPS + 1, 2)}

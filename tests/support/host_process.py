@@ -3,12 +3,11 @@
 Each has two devices. Writes what the cases gave on this process into the folder.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,17 +19,13 @@ from producers.training.checkpoints import Checkpoints
 from producers.training.mesh import from_first, is_first
 from tests.support.blocks import (
     CountedSource,
+    Rows,
     StoppingCheckpoints,
     compiled,
     rows,
     splits_of,
     train,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.blocks import Rows
 
 NEVER = 1e9
 DEVICES_OF_EACH = 2

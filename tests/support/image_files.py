@@ -1,24 +1,19 @@
 """Writers of small data sets in their native formats, independent of what reads them."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib
 import io
 import pickle
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from producers.datasets.mnist.locate import SOURCES, DataFile, DataSource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 # The polynomial of CRC-32C (Castagnoli), its bits in reverse.
 _CASTAGNOLI = 0x82F63B78

@@ -1,18 +1,14 @@
 """The official files of data sets: a test that checks them is skipped where they cannot be had."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
 from producers.datasets.mnist.locate import SOURCES
 from producers.datasets.text.brown import PACKAGE as BROWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 REQUIRED = "DBTOOL_REQUIRE_DATASETS"
 """The environment variable that makes such a test fail instead."""

@@ -1,15 +1,14 @@
 """Small sweeps of real training on made-up images, and the rows that they wrote."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,15 +25,10 @@ from producers.devices import configure_devices
 from producers.plan import StudyPlan, plan_studies, planned_studies
 from producers.search import Range
 from producers.sweep.run import SweepEvents, run_sweep
-from producers.workloads.definition import EvaluationRule
+from producers.workloads.definition import EvaluationRule, Workload
 from producers.workloads.presets import NO_PRESET, Preset
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.replace import replaced
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from producers.workloads.definition import Workload
 
 WORKLOAD = "mnist/fc_64_64_64/sgd"
 DATA = "made_up"

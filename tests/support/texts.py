@@ -1,19 +1,14 @@
 """Small texts in the exact native formats."""
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from producers.datasets.folders import default_cache
 from producers.datasets.split import Dataset, Examples, Split
 from producers.datasets.text.vocabulary import load_vocabulary
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 
 def numbered(first: int, count: int) -> list[str]:

@@ -1,7 +1,5 @@
 """Critical batch sizes of branches, against answers by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,17 +1,12 @@
 """`dbtool produce --check FILE`: what one step of a user's own workloads shows to be odd."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.dbtool.cli.conftest import Call
 from tests.support.own_workload import FILE, NAME
-
-if TYPE_CHECKING:
-    from tests.dbtool.cli.conftest import Call
 
 pytestmark = pytest.mark.usefixtures("registries_as_before")
 ERROR = "val_classification_error"

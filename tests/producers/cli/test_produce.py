@@ -1,7 +1,5 @@
 """`dbtool produce` as a user runs it: what it prints, writes and answers to wrong words."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -10,7 +8,6 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -35,9 +32,6 @@ from tests.support.sweeps import (
     statuses,
     told,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SMALL = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "2", "--steps", "3")
 PATIENCE = 90.0

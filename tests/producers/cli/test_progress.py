@@ -1,14 +1,13 @@
 """The bar of a sweep on a terminal, and the rows of --watch, from what the sweep tells."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import math
 import re
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from dbtool.core.contract import OTHER_METRICS
 from dbtool.core.shards import Shard, read_footer
 from producers.cli.progress import Watch, sweep_progress
 from producers.configuration import SweepOptions
+from producers.plan import StudyPlan
 from producers.training.block_record import BlockRecord
 from tests.support import made_up
 from tests.support.made_up import write_shard
@@ -24,11 +24,6 @@ from tests.support.sweeps import (
     TRAINED,
     small_study,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.plan import StudyPlan
 
 STUDY = replace(small_study(steps=100), least_trials=4)
 """Of 400 trial-steps."""

@@ -1,23 +1,17 @@
 """How fast a sweep trains, in --watch and in the trace of --profile."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from producers.cli.speed import Pace
+from tests.dbtool.cli.conftest import Call
 from tests.support.sweeps import WORKLOAD, fast_start, in_place_of_mnist, produce
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.dbtool.cli.conftest import Call
 
 # Several calls, each of which is at most 1,024 steps.
 WORDS = (WORKLOAD, "--batch-sizes", "8", "--trials", "2", "--steps", "4000")

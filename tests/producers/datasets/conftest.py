@@ -1,7 +1,5 @@
 """What the tests of all data sets share."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,10 +1,9 @@
 """What holds for every data set, tried on made-up data in its format."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,9 +26,6 @@ from producers.datasets.registry import DATASETS, load_dataset, write_made_up
 from producers.datasets.split import Dataset, Examples, HeldOut, Split
 from producers.datasets.streamed import RANDOM_NUMBERS, decode
 from tests.support.image_files import encoded, picture
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXTS = TextForm(vocabulary=300, length=16)
 # The form of each, training examples of the made-up data, and who has the real one.

@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,9 +15,6 @@ from producers.datasets.forms import CIFAR_10, ImageForm
 from producers.datasets.registry import load_dataset
 from producers.datasets.split import Dataset, Split
 from tests.support.image_files import binary_batch, cifar_images, python_2_batch, python_3_batch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PATH = Path("data_batch_1")
 TRAINING, TEST = cifar_images(60, seed=1), cifar_images(20, seed=2)

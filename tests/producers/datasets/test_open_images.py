@@ -1,9 +1,7 @@
-from __future__ import annotations
-
 import shutil
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +15,6 @@ from producers.datasets.registry import load_dataset
 from producers.datasets.split import Dataset, Examples, Split
 from producers.datasets.streamed import decode
 from tests.support.image_files import encoded, picture, write_labels
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FORM = replace(OPEN_IMAGES_V4, height=12, width=12)
 CLASSES = ("/m/0a", "/m/0b", "/m/0c")

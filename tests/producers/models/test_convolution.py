@@ -1,10 +1,9 @@
 """Convolution, its gradients and pooling, against the library's own."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +12,6 @@ import pytest
 from flax import nnx
 
 from producers.models.convolution import conv_general_dilated, max_pool_2x2
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Shapes of inputs and of the kernel: with unequal sides, and a number of examples that is summed in
 # parts.

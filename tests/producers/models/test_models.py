@@ -1,25 +1,19 @@
 """Every model by its name: sizes worked out by hand, types, and the examples it takes."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.typing import DTypeLike
 
 from dbtool.core.errors import UsageError
-from producers.datasets.forms import GREY_28, ImageForm, TextForm
+from producers.datasets.forms import GREY_28, Form, ImageForm, TextForm
 from producers.models.registry import model_definition
 from producers.models.residual import GhostBatchNorm
 from producers.training.step import trainer
-
-if TYPE_CHECKING:
-    from jax.typing import DTypeLike
-
-    from producers.datasets.forms import Form
 
 # torchvision's vgg11 has just as many, its resnet50 so many. That one normalises after the first
 # convolution, after every third one of a block instead of before the first, and its shortcuts, but

@@ -1,9 +1,8 @@
 """Networks against the same of the library's functions, or by their equations in NumPy."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,9 +19,6 @@ from producers.models.language import (
     sinusoidal_positions,
 )
 from producers.models.residual import BottleneckResNet, ResNet8
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def with_normal_weights(build: Callable[..., nnx.Module]) -> Any:

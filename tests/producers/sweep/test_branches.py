@@ -1,11 +1,10 @@
 """Branches of trials: they go on from their parents with larger batches, and are asked of."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -14,13 +13,9 @@ import dbtool
 from dbtool.core.errors import UsageError
 from producers.branches import Branch, Parent, branched_studies
 from producers.configuration import SweepOptions
+from producers.plan import StudyPlan
 from producers.workloads.definition import StepBudget
 from tests.support.sweeps import BATCH_SIZE, TRAINED, small_study, sweep, sweep_all
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.plan import StudyPlan
 
 AT = (9, 18)
 OPTIONS: dict[str, Any] = {"branch_at": AT, "branch_factors": (2, 4), "branch_window": 96}

@@ -1,12 +1,11 @@
 """Sweeps that Ctrl-C or a scheduler's signal stops in the middle of a block, on a terminal."""
 
-from __future__ import annotations
-
 import re
 import signal
+import subprocess
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -23,10 +22,6 @@ from tests.support.sweeps import (
     unlisted,
 )
 from tests.support.terminal import run_on_terminal
-
-if TYPE_CHECKING:
-    import subprocess
-    from pathlib import Path
 
 STEPS = 20_000
 BASE = (WORKLOAD, "--batch-sizes", "8", "--trials", "2", "--steps", str(STEPS))

@@ -1,10 +1,10 @@
 """Searches in lockstep: the same steps to result as a fixed search, windows, and going on."""
 
-from __future__ import annotations
-
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,6 +13,7 @@ import pytest
 from dbtool.core.errors import DbtoolError
 from producers.configuration import SweepOptions
 from producers.datasets.forms import GREY_28
+from producers.plan import StudyPlan
 from producers.search import Range
 from producers.sweep.run import ROUNDS_FOLDER
 from producers.workloads.definition import EvaluationRule
@@ -31,12 +32,6 @@ from tests.support.sweeps import (
     sweep_all,
     unlisted,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from producers.plan import StudyPlan
 
 METRIC = "val_classification_error"
 TRAIN_EXAMPLES = 880

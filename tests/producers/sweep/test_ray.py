@@ -1,7 +1,5 @@
 """Sweeps on a real Ray cluster: the same rows, also when workers are killed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
@@ -12,9 +10,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -41,9 +39,6 @@ from tests.support.sweeps import (
     told,
     unlisted,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 WORDS = (
     *(WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "5"),

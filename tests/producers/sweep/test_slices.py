@@ -1,9 +1,8 @@
 """Slices: how they are written, what they train, and who may write beside whom."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +13,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import unfinished
 from dbtool.core.index import Index
 from producers.configuration import Slice, SweepOptions
+from producers.plan import StudyPlan
 from producers.sweep import run
 from producers.sweep.run import next_blocks, only_writer, partition
 from tests.support.sweeps import (
@@ -25,11 +25,6 @@ from tests.support.sweeps import (
     sweep,
     unlisted,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.plan import StudyPlan
 
 TRIALS = 5
 COUNT = 2

@@ -1,11 +1,9 @@
 """Sweeps: they go on where they stopped, keep diverged trials and share no folder."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -32,9 +30,6 @@ from tests.support.sweeps import (
     sweep,
     unlisted,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TRIALS = 5
 # Summing in another order changes float32 results in their last digits, and training amplifies it.

@@ -1,13 +1,12 @@
 """Sweeps in processes of their own that are killed, interrupted, or find the disk full."""
 
-from __future__ import annotations
-
 import random
 import re
 import resource
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from subprocess import CompletedProcess, Popen
 
 import pytest
 
@@ -25,10 +24,6 @@ from tests.support.sweeps import (
     told,
     unlisted,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from subprocess import CompletedProcess, Popen
 
 TRIALS = 12
 WORDS = (

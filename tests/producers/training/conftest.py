@@ -1,7 +1,5 @@
 """Eight devices, so that what is sharded really is, on a machine of one core too."""
 
-from __future__ import annotations
-
 import jax
 import pytest
 

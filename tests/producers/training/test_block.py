@@ -1,9 +1,7 @@
 """Blocks of trials: the same curves however trials are grouped, and diverging ones end early."""
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +9,9 @@ import numpy as np
 import pytest
 
 from producers.training.block import BlockProgram
+from producers.training.block_record import BlockRecord
 from producers.training.mesh import device_mesh
-from producers.training.step import trainer
+from producers.training.step import TrialState, trainer
 from producers.workloads.registry import WORKLOADS
 from tests.support.abstract import abstract_advance
 from tests.support.blocks import (
@@ -29,10 +28,6 @@ from tests.support.blocks import (
     train,
 )
 from tests.support.slow import quick_few
-
-if TYPE_CHECKING:
-    from producers.training.block_record import BlockRecord
-    from producers.training.step import TrialState
 
 STEPS = max(EVALUATIONS)
 TRIALS = 6

@@ -1,7 +1,5 @@
 """Records of a block: which rows each trial has, and where diverged trials end."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

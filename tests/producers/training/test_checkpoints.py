@@ -1,7 +1,5 @@
 """Blocks that are killed go on from their checkpoints as if nothing had happened."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -9,17 +7,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from subprocess import Popen
 
 import jax
 import numpy as np
 import pytest
 
 from dbtool.core.errors import DbtoolError
+from producers.training.block_record import BlockRecord, Progress
 from producers.training.checkpoints import CHECKPOINT_PREFIX, Checkpoints
 from tests.support.blocks import (
     TRIALS,
+    Rows,
     StoppingCheckpoints,
     assert_close,
     assert_same,
@@ -28,13 +29,6 @@ from tests.support.blocks import (
 )
 from tests.support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
 from tests.support.sweeps import fast_start
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from subprocess import Popen
-
-    from producers.training.block_record import BlockRecord, Progress
-    from tests.support.blocks import Rows
 
 PATIENCE = 300.0
 NEVER = 1e9

@@ -1,19 +1,18 @@
 """Every workload's training lowers for TPUs as a sweep runs it, by shapes and types alone."""
 
-from __future__ import annotations
-
 import functools
 import re
 import sys
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.export import Exported
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
@@ -22,17 +21,11 @@ from producers.training.block import BlockProgram, SplitArrays
 from producers.training.mesh import device_mesh
 from producers.training.step import trainer
 from producers.training.stream import StreamedDraw
-from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY
+from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY, Workload
 from producers.workloads.registry import WORKLOADS
 from tests.support.abstract import abstract_advance, abstract_evaluate
 from tests.support.blocks import TRIALS, compiled, splits_of
 from tests.support.slow import quick_few
-
-if TYPE_CHECKING:
-    from jax.export import Exported
-    from jax.sharding import Mesh
-
-    from producers.workloads.definition import Workload
 
 DTYPES = {"float32": "f32", "bfloat16": "bf16"}
 # Eight devices: each with trials of its own, or four that share the batches of a trial.

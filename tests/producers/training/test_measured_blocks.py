@@ -1,10 +1,9 @@
 """Blocks whose trials are measured between their evaluations: when, of what, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,9 +22,6 @@ from tests.support.blocks import (
     rows,
     train,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOISE = "gradient_noise_scale"
 MOMENTS = {"gradient_squared_norm", "gradient_covariance_trace"}

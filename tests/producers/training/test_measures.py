@@ -1,13 +1,12 @@
 """Measures of quadratics and gradients that are known, and of real networks against NumPy."""
 
-from __future__ import annotations
-
 import functools
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 
 from dbtool.core.errors import UsageError
 from dbtool.core.resources import schema_folder
-from producers.datasets.forms import CIFAR_10, GREY_28, ImageForm, TextForm
+from producers.datasets.forms import CIFAR_10, GREY_28, Form, ImageForm, TextForm
 from producers.models.registry import MODELS, model_definition
 from producers.models.residual import BottleneckResNet
 from producers.training.measures import (
@@ -33,11 +32,6 @@ from producers.training.optimizers import optimizer_definition
 from producers.training.pruning import masks
 from producers.training.step import TrialState, trainer
 from tests.support.slow import quick_few
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from producers.datasets.forms import Form
 
 FORM = ImageForm(height=4, width=4, channels=1, classes=3)
 METAPARAMETERS = {"learning_rate": jnp.float32(0.5), "momentum": jnp.float32(0.9)}

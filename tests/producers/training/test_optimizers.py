@@ -1,7 +1,5 @@
 """Each update rule against its formula in NumPy, over a few steps of made-up gradients."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

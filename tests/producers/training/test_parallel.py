@@ -1,13 +1,12 @@
 """The same curves however devices and processes share a block and divide its batches."""
 
-from __future__ import annotations
-
 import functools
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,12 +15,14 @@ import pytest
 from dbtool.core.errors import UsageError
 from producers.devices import join_hosts
 from producers.training.block import BlockProgram
+from producers.training.block_record import BlockRecord
 from producers.training.mesh import device_mesh
 from tests.support.blocks import (
     OTHER_EXAMPLES,
     PROBLEMS,
     TOLERANCE,
     TRIALS,
+    Rows,
     assert_close,
     assert_same,
     compiled,
@@ -31,12 +32,6 @@ from tests.support.blocks import (
 )
 from tests.support.host_process import CASES, DIVERGING, MANY_CALLS, PROCESSES, RESUMED
 from tests.support.sweeps import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from producers.training.block_record import BlockRecord
-    from tests.support.blocks import Rows
 
 # Devices, and how many of them share a trial.
 ONE, EIGHT_FOR_A_TRIAL, TWO_TRIALS_BY_FOUR, TRIAL_EACH = (1, 1), (8, 8), (8, 4), (8, 1)

@@ -1,7 +1,5 @@
 """SNIP against sorting in NumPy and by hand, and blocks whose networks it pruned."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

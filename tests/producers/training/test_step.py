@@ -1,11 +1,9 @@
 """The training step, losses and metrics against the same written out in NumPy."""
 
-from __future__ import annotations
-
 import functools
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -21,16 +19,12 @@ from producers.training.objectives import (
     Classification,
     MultiLabel,
     NextToken,
+    Objective,
     objective_for,
 )
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_definition
 from producers.training.step import Trainer, trainer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from producers.training.objectives import Objective
 
 LEARNING_RATE = 0.3
 MOMENTUM = 0.9

@@ -1,23 +1,17 @@
 """Trials that advance together: when they stop, and the rows of those that train on up to there."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.training.block_record import Slots
+from producers.training.block_record import BlockRecord, Slots
 from producers.training.checkpoints import Checkpoints
 from producers.training.stopping import FirstToGoal, Goal
 from tests.support.blocks import TRIALS, Rows, StoppingCheckpoints, assert_same, rows, train
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.training.block_record import BlockRecord
 
 EVALUATIONS = {step: step % 12 == 0 for step in range(0, 25, 2)}
 METRIC = "val_cross_entropy_error"

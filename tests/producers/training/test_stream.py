@@ -1,12 +1,10 @@
 """Batch order, and examples that are read when needed: the curves of a data set in memory."""
 
-from __future__ import annotations
-
 import functools
 import time
 import tracemalloc
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from producers.cli.speed import hearing_of_waits
-from producers.datasets.forms import GREY_28
+from producers.datasets.forms import GREY_28, Form
+from producers.datasets.split import Split
 from producers.training import stream
 from producers.training.batches import BatchStream
+from producers.training.block_record import BlockRecord
 from producers.training.run import evaluated
 from producers.training.stream import StreamedDraw, calls
 from tests.support.blocks import (
@@ -32,11 +32,6 @@ from tests.support.blocks import (
     splits_of,
     train,
 )
-
-if TYPE_CHECKING:
-    from producers.datasets.forms import Form
-    from producers.datasets.split import Split
-    from producers.training.block_record import BlockRecord
 
 # Two of the four trials end at once, one later, so that the block shrinks while others are read.
 DIVERGING = {0: 1e30, 1: 1e30, 2: 300.0}

@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,9 +13,6 @@ from producers.datasets.imagenet.tfrecord import (
     read_record,
 )
 from tests.support.image_files import crc32c, example, image_example, record
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DATA = st.lists(st.binary(max_size=40), min_size=1, max_size=5)
 

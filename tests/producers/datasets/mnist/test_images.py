@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -25,9 +23,6 @@ from producers.datasets.mnist.locate import SOURCES, read_content
 from producers.datasets.registry import load_dataset
 from producers.datasets.split import Dataset, HeldOut, Request, Split
 from tests.support.image_files import SmallDataset, idx_bytes, make_small, numbered_images
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 small = pytest.fixture(numbered_images)
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
@@ -10,8 +8,9 @@ import socket
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -22,13 +21,7 @@ from producers.datasets.mnist import locate as module
 from producers.datasets.mnist.locate import SOURCES, DataSource, DebianPackage
 from producers.datasets.mnist.locate import locate as locate_files
 from tests.support.image_files import SmallDataset, numbered_images
-from tests.support.release_server import serving_release
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.support.release_server import ReleaseServer
+from tests.support.release_server import ReleaseServer, serving_release
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 TEST_IMAGES, TEST_LABELS = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"

@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
 import tarfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,15 +11,10 @@ from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import default_cache
 from producers.datasets.forms import BROWN, TextForm
 from producers.datasets.registry import load_dataset
-from producers.datasets.split import Request, Split
+from producers.datasets.split import Dataset, Request, Split
 from producers.datasets.text.brown import find_texts, sentences_of
 from tests.support.official import official
 from tests.support.texts import texts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.datasets.split import Dataset
 
 FIRST = (
     "The Fulton County Grand Jury said Friday an investigation of Atlanta's recent primary election"

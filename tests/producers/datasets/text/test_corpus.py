@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 import io
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +13,6 @@ from producers.datasets.text import lines
 from producers.datasets.text.corpus import Corpus, index_files, open_corpus
 from producers.datasets.text.lines import find_lines, first_line, lines_of_text, lines_of_wet
 from tests.support.texts import wet
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 with io.BytesIO() as stream:
     np.save(stream, np.arange(2))

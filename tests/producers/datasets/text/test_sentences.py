@@ -1,9 +1,7 @@
 """LM1B and Common Crawl in their formats: splits, vocabularies, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +15,6 @@ from producers.datasets.split import Split
 from producers.datasets.text.sentences import draw_numbers, sentence_numbers
 from producers.datasets.text.vocabulary import Vocabulary, load_vocabulary, train_vocabulary
 from tests.support.texts import cached_vocabularies, numbered, texts, wet
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FORM = TextForm(vocabulary=300, length=80)
 TRAINING = "training-monolingual.tokenized.shuffled"

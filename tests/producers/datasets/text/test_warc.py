@@ -1,8 +1,7 @@
-from __future__ import annotations
-
 import gzip
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,10 +10,6 @@ from hypothesis import strategies as st
 from dbtool.core.errors import DbtoolError
 from producers.datasets.text.lines import read_records
 from tests.support.texts import wet
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 PAGES = [b"A title\nSome text.\n", b"", b"WARC/1.0\r\n\r\nnot a record\r\n\r\n", "é漢\n".encode()]
 
