@@ -6,7 +6,7 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import f as f_distribution
 
@@ -134,8 +134,9 @@ def tables() -> st.SearchStrategy[pl.DataFrame]:
     )
 
 
-def agree(table: pl.DataFrame, start: float | None) -> None:
-    """Check that numbers and words of one answer do not contradict each other."""
+@given(tables(), st.none() | st.floats(0.5, 1e5))
+def test_no_answer_contradicts_itself(table: pl.DataFrame, start: float | None) -> None:
+    """Neither its numbers nor its words."""
     report = dbtool.scaling_of_table(table, start=start)
     critical = {row["definition"]: row for row in report.rows("critical").to_dicts()}
     [ends] = report.rows("regimes").to_dicts()
@@ -159,19 +160,6 @@ def agree(table: pl.DataFrame, start: float | None) -> None:
     if told := re.search(r"up to ([\d,.]+) \(.* beyond ([\d,.]+) \(", said):
         in_words = [float(each.replace(",", "")) for each in told.groups()]
         assert in_words == pytest.approx([perfect, useful], rel=0.01)
-
-
-@settings(max_examples=20, deadline=None)
-@given(tables(), st.none() | st.floats(0.5, 1e5))
-def test_no_answer_contradicts_itself(table: pl.DataFrame, start: float | None) -> None:
-    agree(table, start)
-
-
-@pytest.mark.slow
-@settings(max_examples=500, deadline=None)
-@given(tables(), st.none() | st.floats(0.5, 1e5))
-def test_no_answer_of_many_contradicts_itself(table: pl.DataFrame, start: float | None) -> None:
-    agree(table, start)
 
 
 # A plain quotient of the fewest examples to the fewest steps reads 75 and 458 of these.

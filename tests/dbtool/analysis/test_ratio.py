@@ -39,7 +39,7 @@ def test_ratios_of_bounds() -> None:
 
 def test_intervals_hold_planted_ratios_as_often_as_they_say() -> None:
     rng = np.random.default_rng(0)
-    sizes, runs, held = 2.0 ** np.arange(12), 25, 0
+    sizes, runs, held = 2.0 ** np.arange(12), 15, 0
 
     def estimate(critical: float) -> Estimate:
         steps = 500 * (1 + critical / sizes) * np.exp(0.08 * rng.normal(size=len(sizes)))
@@ -56,7 +56,7 @@ def test_intervals_hold_planted_ratios_as_often_as_they_say() -> None:
 
 def test_a_report_compares_with_a_workload(tmp_path: Path) -> None:
     for optimizer, critical in (("sgd", 16), ("adam", 64)):
-        for size in 2 ** np.arange(10):
+        for size in 4 ** np.arange(6):
             steps = round(100 * (1 + critical / size))
             errors = {0: 0.9, steps - 1: 0.5, steps: 0.01}
             rows = [{"step": at, "val_classification_error": errors[at]} for at in errors]

@@ -4,8 +4,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -14,12 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dbtool.cli import output
 from dbtool.cli.options import Format
 from dbtool.cli.output import print_rows
 from dbtool.store.questions import Question
 
 from .conftest import Call
 
+Printed: TypeAlias = "Callable[[Sequence[tuple[Any, ...]], Format], bytes]"
 MIXED = """
 SELECT
     1 AS whole,
@@ -60,22 +62,31 @@ SCHEMA = pa.schema(
 )
 
 
-def _printed(
-    rows: Sequence[tuple[Any, ...]], output_format: Format, capture: pytest.CaptureFixture[bytes]
-) -> bytes:
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as opened:
+        yield opened
+
+
+@pytest.fixture
+def printed(
+    connection: duckdb.DuckDBPyConnection, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Printed:
     """What is printed for rows of SCHEMA."""
-    columns = zip(*rows, strict=True) if rows else [[] for _ in SCHEMA]
-    arrays = [
-        pa.array(
-            [list(each.items()) for each in values] if field.name == "map" else values, field.type
-        )
-        for field, values in zip(SCHEMA, columns, strict=True)
-    ]
-    capture.readouterr()
-    with duckdb.connect() as connection:
+
+    def of(rows: Sequence[tuple[Any, ...]], output_format: Format) -> bytes:
+        columns = zip(*rows, strict=True) if rows else [[] for _ in SCHEMA]
+        arrays = [
+            pa.array([list(each.items()) for each in values] if field.name == "map" else values,
+                     field.type)
+            for field, values in zip(SCHEMA, columns, strict=True)
+        ]  # fmt: skip
+        capsysbinary.readouterr()
         connection.register("given", pa.table(arrays, schema=SCHEMA))
         print_rows(connection, Question("FROM given", {}), output_format)
-    return capture.readouterr().out
+        return capsysbinary.readouterr().out
+
+    return of
 
 
 def _finite(value: float | None) -> float | None:
@@ -98,21 +109,19 @@ def _strict(text: str) -> Any:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
-def test_json_and_csv_come_back(
-    rows: list[Any], capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    lines = _printed(rows, Format.JSONL, capsysbinary).decode().split("\n")
+def test_json_and_csv_come_back(rows: list[Any], printed: Printed) -> None:
+    lines = printed(rows, Format.JSONL).decode().split("\n")
     assert lines.pop() == ""
     parsed = [_strict(line) for line in lines]
-    assert parsed == _strict(_printed(rows, Format.JSON, capsysbinary).decode())
+    assert parsed == _strict(printed(rows, Format.JSON).decode())
     for row, (whole, double, single, text, mapping) in zip(parsed, rows, strict=True):
         assert row["whole"] == whole
         assert row["double"] == _finite(double)
         assert _single(row["single"]) == _finite(single)
         assert row["text"] == text
         assert row["map"] == {key: _finite(value) for key, value in mapping.items()}
-    printed = _printed(rows, Format.CSV, capsysbinary).decode()
-    header, *cells = csv.reader(io.StringIO(printed, newline=""))
+    text = printed(rows, Format.CSV).decode()
+    header, *cells = csv.reader(io.StringIO(text, newline=""))
     assert header == SCHEMA.names
     for cell, (whole, double, single, text, mapping) in zip(cells, rows, strict=True):
         assert cell[0] == ("" if whole is None else str(whole))
@@ -134,11 +143,9 @@ def _assert_number(cell: str, value: float | None) -> None:
 
 
 @pytest.mark.parametrize("output_format", [Format.PARQUET, Format.ARROW])
-def test_binary_formats_come_back(
-    output_format: Format, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_binary_formats_come_back(output_format: Format, printed: Printed) -> None:
     rows = [(1, math.nan, 0.5, "é", {"a": 1.0}), (None, math.inf, None, None, {})]
-    source = pa.BufferReader(_printed(rows, output_format, capsysbinary))
+    source = pa.BufferReader(printed(rows, output_format))
     binary = output_format is Format.PARQUET
     table = pq.read_table(source) if binary else pa.ipc.open_stream(source).read_all()
     assert table.schema.names == SCHEMA.names
@@ -147,24 +154,15 @@ def test_binary_formats_come_back(
     assert math.isnan(table.column("double")[0].as_py())
 
 
-@pytest.mark.parametrize("output_format", Format)
-def test_no_rows(output_format: Format, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    printed = _printed([], output_format, capsysbinary)
-    match output_format:
-        case Format.JSON:
-            assert printed == b"[]\n"
-        case Format.JSONL:
-            assert printed == b""
-        case Format.CSV:
-            assert printed == b"whole,double,single,text,map\n"
-        case Format.PARQUET:
-            assert pq.read_table(pa.BufferReader(printed)).num_rows == 0
-        case Format.ARROW:
-            assert pa.ipc.open_stream(printed).read_all().num_rows == 0
-        case Format.LATEX:
-            assert printed.splitlines()[-2:] == [rb"\bottomrule", rb"\end{tabular}"]
-        case _:
-            assert printed.count(b"\n") == 2
+def test_no_rows(printed: Printed) -> None:
+    empty = {each: printed([], each) for each in Format}
+    assert empty[Format.JSON] == b"[]\n"
+    assert empty[Format.JSONL] == b""
+    assert empty[Format.CSV] == b"whole,double,single,text,map\n"
+    assert pq.read_table(pa.BufferReader(empty[Format.PARQUET])).num_rows == 0
+    assert pa.ipc.open_stream(empty[Format.ARROW]).read_all().num_rows == 0
+    assert empty[Format.LATEX].splitlines()[-2:] == [rb"\bottomrule", rb"\end{tabular}"]
+    assert empty[Format.TABLE].count(b"\n") == empty[Format.MARKDOWN].count(b"\n") == 2
 
 
 def test_json_and_csv_of_every_type(call: Call) -> None:
@@ -226,13 +224,16 @@ def test_latex_is_a_tabular(call: Call) -> None:
     ]
 
 
-@pytest.mark.parametrize("output_format", ["table", "csv", "json", "jsonl", "markdown", "latex"])
-def test_limit(output_format: str, call: Call) -> None:
-    extra = {"table": 2, "markdown": 2, "latex": 6, "csv": 1, "jsonl": 0, "json": 2}
-    for limit in (1, 40000):
-        words = ["SELECT range FROM range(50000)", "--format", output_format, "--limit", str(limit)]
-        outcome = call("sql", *words)
-        assert outcome.output.count("\n") == limit + extra[output_format]
+@pytest.mark.parametrize(
+    ("output_format", "extra"),
+    [("table", 2), ("markdown", 2), ("latex", 6), ("csv", 1), ("jsonl", 0), ("json", 2)],
+)
+def test_limit(output_format: str, extra: int, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Fewer than a row a batch, and more than one batch.
+    monkeypatch.setattr(output, "_ROWS_OF_A_BATCH", 30)
+    for limit in (1, 40):
+        words = ["SELECT range FROM range(50)", "--format", output_format, "--limit", str(limit)]
+        assert call("sql", *words).output.count("\n") == limit + extra
 
 
 ODD = """

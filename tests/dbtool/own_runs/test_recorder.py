@@ -89,6 +89,15 @@ def test_how_a_trial_ended(tmp_path: Path) -> None:
     assert list((release / ".records").glob("*.jsonl")) == []
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of one recorded trial."""
+    release: Path = tmp_path_factory.mktemp("recorded")
+    with dbtool.record(release, **WHAT, goal=0.2) as trial:
+        trial.evaluate(2, val_classification_error=0.1)
+    return release
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -112,10 +121,8 @@ def test_how_a_trial_ended(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_recorded(tmp_path: Path, given: dict[str, Any], sentence: str) -> None:
-    with dbtool.record(tmp_path, **WHAT, goal=0.2) as trial:
-        trial.evaluate(2, val_classification_error=0.1)
-    with pytest.raises(UsageError) as error, dbtool.record(tmp_path, **(WHAT | given)):
+def test_what_cannot_be_recorded(recorded: Path, given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as error, dbtool.record(recorded, **(WHAT | given)):
         pytest.fail("it began")
     assert sentence in str(error.value)
 

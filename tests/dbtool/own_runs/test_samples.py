@@ -10,7 +10,6 @@ import pytest
 
 import dbtool
 from dbtool.cli.main import run
-from tests.support.own_runs import query
 
 SAMPLES = Path(__file__).parent / "samples"
 PAGE = (Path(__file__).parents[3] / "docs" / "your_own_runs.md").read_text(encoding="utf-8")
@@ -103,10 +102,9 @@ def test_a_sample_has_the_steps_to_result_that_its_files_show(
     assert re.search(added, told, re.MULTILINE)
     with dbtool.open(tmp_path / "db") as db:
         found = db.steps("*").sort("batch_size")
+        assert db.sql(TRIALS).rows() == list(trials)
     assert found.select("batch_size", "steps", "trial_id", "value", "trials").rows() == list(steps)
-    assert query(tmp_path, TRIALS) == list(trials)
     assert "added 0 trials and 0 measurements to my-sweep; " in _load(tool, tmp_path, capsys)
-    assert query(tmp_path, TRIALS) == list(trials)
 
 
 def test_commands_that_store_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -158,9 +158,7 @@ def test_files_as_they_are_found(tmp_path: Path, body: bytes, note: str | None) 
 
 def test_a_compressed_log_that_is_cut_off_loses_its_end_alone(tmp_path: Path) -> None:
     # Whole blocks of bz2, which have to be there, hold 100 kB at level 1.
-    rows = "".join(
-        f'{{"run": "a", "step": {n}, "error": {0.9 / (n + 1)}}}\n' for n in range(20_000)
-    )
+    rows = "".join(f'{{"run": "a", "step": {n}, "error": {0.9 / (n + 1)}}}\n' for n in range(6_000))
     for whole in (
         gzip.compress(rows.encode()),
         bz2.compress(rows.encode(), 1),
@@ -168,7 +166,7 @@ def test_a_compressed_log_that_is_cut_off_loses_its_end_alone(tmp_path: Path) ->
         pa.compress(rows.encode(), codec="zstd", asbytes=True),
     ):
         source = read(tmp_path, whole[: len(whole) // 2], "jsonl", files={"run": '"run"'})
-        assert 100 < len(values(source)) < 19_999
+        assert 100 < len(values(source)) < 5_999
         told = "log.jsonl: it is compressed and cut short: what it has is read, and the rest is m"
         assert sum(told in each or "the last line" in each for each in source.sentences) == 1
         with pytest.raises(DbtoolError, match="is compressed and cut short: copy it anew"):
