@@ -3,27 +3,32 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import jax
+import pytest
+
+from producers.devices import keep_compiled
 
 # Compiles a program, and prints how often JAX found one in its cache and how often it did not.
 COMPILE = """
-import sys
 import jax
 from producers.devices import keep_compiled
 
 events = []
 jax.monitoring.register_event_listener(lambda event, **_: events.append(event))
-keep_compiled(sys.argv[1])
+keep_compiled("gpu")
 jax.jit(lambda x: x + 1)(jax.numpy.zeros(3))
 print(*(sum(event.endswith(f"cache_{end}") for event in events) for end in ("hits", "misses")))
 """
 
 
-def compile_for(backend: str, home: Path, **environment: str) -> tuple[int, int]:
-    """Programs found and not found by a process of a user whose cache is there."""
+def found_and_not_found(home: Path) -> tuple[int, int]:
+    """Programs that a process of a user whose cache is there finds, and does not."""
     process = subprocess.run(
-        [sys.executable, "-W", "error", "-c", COMPILE, backend],
-        env=os.environ | {"XDG_CACHE_HOME": str(home)} | environment,
+        [sys.executable, "-W", "error", "-c", COMPILE],
+        env=os.environ | {"XDG_CACHE_HOME": str(home)},
         capture_output=True,
         text=True,
         check=True,
@@ -34,28 +39,45 @@ def compile_for(backend: str, home: Path, **environment: str) -> tuple[int, int]
 
 
 def test_a_second_process_compiles_nothing_anew(tmp_path: Path) -> None:
-    hits, programs = compile_for("gpu", tmp_path)
+    hits, programs = found_and_not_found(tmp_path)
     assert hits == 0
     assert programs > 0
-    assert compile_for("gpu", tmp_path) == (programs, 0)
+    assert found_and_not_found(tmp_path) == (programs, 0)
     assert len([*tmp_path.glob("dbtool/compiled/*-cache")]) == programs
 
 
-def test_programs_for_cpus_are_not_kept(tmp_path: Path) -> None:
-    compile_for("cpu", tmp_path)
-    assert [*tmp_path.iterdir()] == []
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A user's cache, and JAX as if it were told of no folder."""
+    names = ["jax_compilation_cache_dir", "jax_compilation_cache_max_size"]
+    names.append("jax_persistent_cache_min_compile_time_secs")
+    before = {name: jax.config.values[name] for name in names}
+    jax.config.update("jax_compilation_cache_dir", None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    yield tmp_path
+    for name, value in before.items():
+        jax.config.update(name, value)
 
 
-def test_a_folder_that_jax_is_told_of_stays(tmp_path: Path) -> None:
-    told = {
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "told"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
-    _, programs = compile_for("cpu", tmp_path, **told)
-    assert compile_for("gpu", tmp_path, **told) == (programs, 0)
-    assert [path.name for path in tmp_path.iterdir()] == ["told"]
+def cache_after_keeping(backend: str) -> str | None:
+    keep_compiled(backend)
+    folder: str | None = jax.config.values["jax_compilation_cache_dir"]
+    return folder
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
-    (tmp_path / "dbtool").write_text("no folder")
-    assert compile_for("gpu", tmp_path)[0] == 0
+def test_programs_for_cpus_are_not_kept(home: Path) -> None:
+    assert cache_after_keeping("cpu") is None
+    assert [*home.iterdir()] == []
+    assert cache_after_keeping("gpu") == str(home / "dbtool" / "compiled")
+
+
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+def test_a_folder_that_jax_is_told_of_stays(home: Path, backend: str) -> None:
+    jax.config.update("jax_compilation_cache_dir", str(home / "told"))
+    assert cache_after_keeping(backend) == str(home / "told")
+    assert [*home.iterdir()] == []
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(home: Path) -> None:
+    (home / "dbtool").write_text("no folder")
+    assert cache_after_keeping("gpu") is None

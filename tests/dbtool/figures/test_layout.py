@@ -130,7 +130,7 @@ def test_headings_of_a_row_begin_at_one_height_and_no_panel_stands_alone():
     assert all(max(row) - min(row) < 1 for row in tops.values())
 
 
-@FEW_KINDS
+@pytest.mark.parametrize("kind", quick_few(ROWS_OF, {"grid"}))
 def test_the_same_points_give_the_same_bytes(kind, tmp_path):
     points, spec = points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind])
     formats = (*FORMATS, *DATA_FORMATS)

@@ -117,7 +117,11 @@ MODELS: list[tuple[str, Form]] = [
 
 @pytest.mark.parametrize(
     ("model", "form"),
-    [pytest.param(model, form, id=f"{model}-{form.input_shape[0]}") for model, form in MODELS],
+    [
+        # A base network of more layers is as wide a one.
+        pytest.param(*each, marks=pytest.mark.slow) if each[0] == "transformer_wide" else each
+        for each in MODELS
+    ],
 )
 def test_number_and_types_of_parameters_and_logits(model: str, form: Form) -> None:
     functions = trainer(model, "sgd", "constant", form, jnp.bfloat16)
