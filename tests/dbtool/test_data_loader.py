@@ -1,6 +1,7 @@
 """The authors' loader on a database, against pandas reading the replica's files as they do."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,7 @@ PLANS = (
     plan_study("open_images_v4/resnet_50/nesterov_momentum", 1_024, odd=True),
     plan_study("lm1b/lstm/nesterov_momentum", 16),
 )
-EVERY = {
-    "load_complete_trials": True,
-    "load_incomplete_trials": True,
-    "load_infeasible_trials": True,
-}
+EVERY = {f"load_{status}_trials": True for status in ("complete", "incomplete", "infeasible")}
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +32,12 @@ def archive(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The authors' folder; the database that is opened by default holds the same."""
     monkeypatch.setenv("DBTOOL_DB", str(replica.folder))
     return replica.root
+
+
+@pytest.fixture(scope="module")
+def db(replica: Replica) -> Iterator[dbtool.Database]:
+    with dbtool.open(replica.folder) as opened:
+        yield opened
 
 
 def as_the_authors_read(
@@ -85,9 +88,13 @@ def assert_same_table(found: pd.DataFrame, expected: pd.DataFrame) -> None:
     ids=["complete", "every", "infeasible"],
 )
 def test_studies_as_pandas_reads_them(
-    archive: Path, plan: Any, statuses: tuple[str, ...], options: dict[str, Any]
+    archive: Path,
+    db: dbtool.Database,
+    plan: Any,
+    statuses: tuple[str, ...],
+    options: dict[str, Any],
 ) -> None:
-    metadata, table = load_study(str(archive / plan.path), **options)
+    metadata, table = load_study(str(archive / plan.path), database=db, **options)
     expected_metadata, expected = as_the_authors_read(archive / plan.path, statuses)
     assert_same_metadata(metadata, expected_metadata)
     assert_same_table(table, expected)
@@ -114,18 +121,15 @@ def test_the_authors_questions_run_unchanged(archive: Path) -> None:
     assert first.index.to_list() == answered
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        "batch_science/{}/",
-        "./{}",
-        "/data/of/2018/{}",
-        "/batch_science/copies/batch_science/{}",
-    ],
-)
-def test_folders_are_names(folder: str) -> None:
-    plain = load_study(folder.format(f"{CNN}/64"))[0]
-    quality = load_study(folder.format(f"solution_quality/{CNN}/64"))[0]
+FOLDERS = ["batch_science/{}/", "./{}", "/data/{}", "/batch_science/copies/batch_science/{}"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_folders_are_names(folder: str, db: dbtool.Database) -> None:
+    plain, quality = (
+        load_study(folder.format(path), database=db)[0]
+        for path in (f"{CNN}/64", f"solution_quality/{CNN}/64")
+    )
     assert plain["trials"] != quality["trials"]
     assert (len(plain["trials"]), len(quality["trials"])) == (30, 12)
 
@@ -134,32 +138,29 @@ def test_folders_are_names(folder: str) -> None:
     ("path", "sentence"),
     [
         (
-            "/batch_science/mnist/simple_cnn_bas/nesterov_momentum/64",
-            "unknown workload 'mnist/simp",
+            "/batch_science/mnist/simple_cnn_bas/sgd/64",
+            "unknown workload 'mnist/simple_cnn_bas/sgd",
         ),
         # Another collection than the one that is there, below a folder of another name.
         (f"/data/mnist_subsets/{CNN}/64", "'mnist/simple_cnn_base/nesterov_momentum' is published"),
         (f"/batch_science/{CNN}/65", "unknown batch size '65'; closest: 64"),
-        (
-            f"/batch_science/{CNN}",
-            "is not a folder of a study: its last part is a batch size, as in",
-        ),
+        (f"/batch_science/{CNN}", "not a folder of a study: its last part is a batch size, as in"),
         ("", "not a folder of a study"),
     ],
 )
-def test_what_is_not_there(path: str, sentence: str) -> None:
+def test_what_is_not_there(path: str, sentence: str, db: dbtool.Database) -> None:
     with pytest.raises(dbtool.UsageError, match=sentence):
-        load_study(path)
+        load_study(path, database=db)
 
 
-def test_trials_that_are_not_there() -> None:
+def test_trials_that_are_not_there(db: dbtool.Database) -> None:
     folder = f"batch_science/{CNN}/64"
     with pytest.raises(ValueError, match=r"31 trials with status .* asked for, and .* has 30"):
-        load_study(folder, num_trials=31)
+        load_study(folder, num_trials=31, database=db)
     with pytest.raises(ValueError, match="at least one of load_complete_trials"):
-        load_workload(folder, load_complete_trials=False)
-    assert len(load_study(folder, num_trials=30)[0]["trials"]) == 30
-    assert len(load_study(folder, num_trials=0)[0]["trials"]) == 30
+        load_workload(folder, load_complete_trials=False, database=db)
+    for number in (30, 0):
+        assert len(load_study(folder, num_trials=number, database=db)[0]["trials"]) == 30
 
 
 def test_releases_of_producers(tmp_path: Path) -> None:

@@ -86,15 +86,8 @@ def test_a_hyperbola_that_steps_exclude_is_said_to_be(call: Call, tmp_path: Path
 def test_the_studies_that_would_tell_more_can_be_trained(call: Call, tmp_path: Path) -> None:
     for size in (8, 16, 32):
         # Both ends of the range are open.
-        trials = [
-            (
-                number,
-                "COMPLETE",
-                {"learning_rate": 0.1},
-                curve([0.9, 0.5, 0.01], every=1600 // size),
-            )
-            for number in range(5)
-        ]
+        rows = curve([0.9, 0.5, 0.01], every=1600 // size, batch_losses=False)
+        trials = [(number, "COMPLETE", {"learning_rate": 0.1}, rows) for number in range(5)]
         for workload in ("mnist/fc_64_64_64/sgd", "digits/mine/sgd"):
             write_shard(tmp_path, workload=workload, batch_size=size, trials=trials)
     printed = call("scaling", "mnist/*", "--db", str(tmp_path)).output
@@ -115,20 +108,10 @@ def test_rows_in_place_of_words(call: Call, table: Path) -> None:
 
 def test_words_for_no_value_are_goals_that_were_not_reached(call: Call, tmp_path: Path) -> None:
     table = tmp_path / "steps.csv"
-    words = (
-        "scaling",
-        "--csv",
-        str(table),
-        "--rows",
-        "steps",
-        "--columns",
-        "steps",
-        "--format",
-        "csv",
-    )
+    words = ("scaling", "--csv", str(table), "--rows", "steps", "--columns", "steps")
     for word in ("", "None", "NA", "-"):
         table.write_text(f"batch_size,steps\n1,100\n2,50\n4,{word}\n")
-        assert call(*words).output.split() == ["steps", "100.0", "50.0"]
+        assert call(*words, "--format", "csv").output.split() == ["steps", "100.0", "50.0"]
     table.write_text("batch_size,steps\n1,100\nNone,50\n")
     assert "batch_size 'None' is not a number above 0" in call(*words).sentence(2)
 
