@@ -115,8 +115,6 @@ def test_columns_that_were_asked_for(call: Call) -> None:
     table = call(*words).output.splitlines()
     assert [line.split() for line in table[:3:2]] == [["steps", "batch_size"], ["30", "8"]]
     assert call(*words, "--format", "csv").output.splitlines()[0] == "steps,batch_size"
-    said = call("steps", DIGITS, "--columns", "step").sentence(2)
-    assert said.startswith("dbtool: no column 'step'; closest: steps")
 
 
 def test_a_table_says_once_what_all_rows_share(call: Call) -> None:

@@ -46,6 +46,7 @@ TEXTS = {
     "notes.txt": "made up\n",
     "notes/a.txt": "made up\n",
     "header.csv": "run,step,error\n",
+    "steps.csv": "batch_size,steps\n8,50\n16,30\n",
     "curve.csv": "run,step,error\n1,0,0.9\n1,10,0.5\n",
     "map.toml": MAPPING,
     "map_goal.toml": MAPPING.replace('metric = "val', 'goal = "low", metric = "val'),

@@ -21,8 +21,3 @@ def test_the_commands_list_and_import_sources(
     said = call("import", "modded-nanogpt", "logs", "--db", "db")
     assert said.code == 0
     assert "added 1 trial and 1 measurement to modded-nanogpt" in said.errors
-    unknown = call("import", "mlperff", "logs", "--db", "db")
-    assert unknown.code == 2
-    assert "unknown source 'mlperff'; closest: mlperf" in unknown.errors
-    unfit = call("fetch", "opda", "--sha256", "0" * 64)
-    assert (unfit.code, "have no effect with opda" in unfit.errors) == (2, True)

@@ -127,9 +127,3 @@ def test_a_query_is_printed_for_another_engine(call: Call, database: Path) -> No
     found = context.execute(call(*words, "--dialect", "polars").output).collect()
     assert found.write_csv() == call(*words, "--format", "csv").output
     assert found["n"].item() > 0
-
-
-def test_what_no_other_engine_is_asked_is_told(call: Call) -> None:
-    words = ("sql", "FROM trials", "--dialect", "polars", "--with", "a=x.csv")
-    assert "leave out --with" in call(*words).sentence(2)
-    assert "there are spark, polars" in call("sql", "SELECT 1", "--dialect", "none").sentence(2)

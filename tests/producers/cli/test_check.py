@@ -99,9 +99,3 @@ def test_an_oddity_is_one_sentence(
 ) -> None:
     [found] = odd(call, path, (old, new))
     assert found.startswith(sentence)
-
-
-def test_a_check_trains_no_more_than_a_step(path: Path, call: Call) -> None:
-    for word, more in (("--trials", ["3"]), ("--from", ["mine.py"]), ("--list", [])):
-        told = call("produce", "--check", path.name, word, *more).sentence(2)
-        assert told.endswith(f"writes nothing; leave out {word}, or --check\n")

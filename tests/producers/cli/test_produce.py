@@ -152,19 +152,6 @@ def test_smoke_trains_every_network(workload: str, tmp_path: Path) -> None:
     assert steps == [3, 3]
 
 
-def test_folder_of_data_sets_that_does_not_exist(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nowhere, out = str(tmp_path / "nowhere"), tmp_path / "out"
-    words = ("produce", *SMALL, "--out", str(out))
-    given = call(*words, "--datasets", nowhere).sentence(2)
-    assert f"{nowhere} does not exist" in given
-    assert "--datasets" in given
-    monkeypatch.setenv("DBTOOL_DATASETS", nowhere)
-    assert f"{nowhere} does not exist" in call(*words).sentence(2)
-    assert shards(out) == []
-
-
 LISTED = f"{NAME}  val_classification_error < 0.1  batch sizes 2,4\n"
 WORDS = ("--batch-sizes", "4", "--trials", "2", "--steps", "5")
 PLAN = f"""

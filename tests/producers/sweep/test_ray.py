@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from tests.support.sweeps import (
     assert_same_rows,
     fast_start,
     footer,
+    free_port,
     in_place_of_mnist,
     produce,
     shards,
@@ -80,7 +80,8 @@ def cluster(**environment: str) -> Iterator[Cluster]:
     """Starts a cluster with two CPUs and ends it; its workers get the variables too."""
     # A socket's path must be short, which pytest's folders are not.
     folder = tempfile.mkdtemp(prefix="ray-")
-    port = _free_port()
+    # A port of the system's range lies above those that Ray gives its workers.
+    port = free_port()
     words = [
         *("start", "--head", "--block", "--port", str(port), "--temp-dir", folder),
         *("--num-cpus", "2", "--object-store-memory", str(100_000_000)),
@@ -110,14 +111,6 @@ def cluster(**environment: str) -> Iterator[Cluster]:
         os.killpg(head.pid, signal.SIGKILL)
         head.wait()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    """A port of the system's range, which lies above those that Ray gives its workers."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 @pytest.fixture(scope="module")

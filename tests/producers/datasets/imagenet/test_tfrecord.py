@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 
 import pytest
@@ -48,20 +47,10 @@ def test_every_flipped_bit_is_found(file: Path, parts: list[bytes], data: st.Dat
         read_all(file)
 
 
-def test_other_files_are_refused(file: Path, tmp_path: Path) -> None:
+def test_other_files_are_refused(file: Path) -> None:
     file.write_bytes(b"<html>not here</html>")
-    with pytest.raises(
-        DbtoolError,
-        match=r"is not a TFRecord file, .*: its record at byte 0",
-    ):
+    with pytest.raises(DbtoolError, match=r"is not a TFRecord file, .*: its record at byte 0"):
         index_records(file)
-    with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
-        index_records(tmp_path / "absent")
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DbtoolError, match="pipe cannot be read: it is not a file"):
-        index_records(tmp_path / "pipe")
-    with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
-        read_record(tmp_path / "absent", 12, 1)
     file.write_bytes(record(b"shrunk since")[:-1])
     with pytest.raises(DbtoolError, match="record at byte 0 is not whole or has a wrong CRC"):
         read_record(file, 12, 12)

@@ -1,6 +1,5 @@
 import gzip
 import hashlib
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -207,11 +206,3 @@ def test_refusals_name_the_reason(file: Path, content: str, reason: str) -> None
     with pytest.raises(DbtoolError, match=reason) as caught:
         read_idx(file)
     assert str(file) in str(caught.value)
-
-
-def test_absent_file_and_pipe_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DbtoolError, match="absent cannot be read: No such file"):
-        read_idx(tmp_path / "absent")
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DbtoolError, match="pipe cannot be read: it is not a file"):
-        read_idx(tmp_path / "pipe")
