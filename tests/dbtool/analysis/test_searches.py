@@ -73,7 +73,10 @@ def test_crossings_of_stored_trials(tmp_path: Path) -> None:
     assert np.isnan(search.momentum).all()
 
 
-@pytest.mark.parametrize("workload", ["mnist/fc_64_64_64/sgd", "mnist/fc_128_128_128/sgd"])
+@pytest.mark.parametrize(
+    "workload",
+    ["mnist/fc_64_64_64/sgd", pytest.param("mnist/fc_128_128_128/sgd", marks=pytest.mark.slow)],
+)
 def test_two_releases_measured_apart_agree(workload: str) -> None:
     """One of a hundred trials a study and one of narrow windows of 24: intervals overlap."""
     data = Path(__file__).parents[3] / "data"

@@ -267,7 +267,7 @@ def _killed_before_its_end(out: Path) -> Path:
     return path.rename(left)
 
 
-def test_a_round_of_another_rule_is_not_taken_for_this_search(
+def test_a_round_that_a_kill_left_behind_is_of_this_search_alone_and_removed(
     stripes: Path, tmp_path: Path, goal: float
 ) -> None:
     train(studies(LOCKSTEP, goal=goal), tmp_path, stripes)
@@ -277,14 +277,8 @@ def test_a_round_of_another_rule_is_not_taken_for_this_search(
     assert left.exists()
     # The same search goes on with it.
     assert train(studies(LOCKSTEP, goal=goal), tmp_path, stripes) == []
-    assert len(shards(tmp_path)) == 1
-
-
-def test_rounds_that_a_kill_left_behind_are_removed(
-    stripes: Path, tmp_path: Path, goal: float
-) -> None:
-    train(studies(LOCKSTEP, goal=goal), tmp_path, stripes)
     (path,) = shards(tmp_path)
+    # Killed after it wrote the shard, and before it removed the round.
     content = path.read_bytes()
     left = _killed_before_its_end(tmp_path)
     path.write_bytes(content)

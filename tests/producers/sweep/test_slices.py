@@ -83,13 +83,6 @@ def test_sweeps_cut_differently_are_told_apart() -> None:
     assert partition([study], options(Slice(1, 2))) == partition([study], options(Slice(2, 2)))
 
 
-@pytest.fixture(scope="module")
-def undisturbed(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out: Path = tmp_path_factory.mktemp("undisturbed")
-    sweep(small_study(), out, made_up_mnist, trials=TRIALS)
-    return out
-
-
 def test_slices_together_are_the_sweep(
     undisturbed: Path, made_up_mnist: Path, tmp_path: Path
 ) -> None:

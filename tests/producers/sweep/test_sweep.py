@@ -36,13 +36,6 @@ TRIALS = 5
 TOLERANCE = 1e-4
 
 
-@pytest.fixture(scope="module")
-def undisturbed(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out: Path = tmp_path_factory.mktemp("undisturbed")
-    assert sweep(small_study(), out, made_up_mnist, trials=TRIALS) == [(0, 1), (2, 3), (4,)]
-    return out
-
-
 def test_shards_lie_by_study_and_nothing_else_is_left(undisturbed: Path) -> None:
     assert unlisted(undisturbed) == []
     folder = undisturbed / study_path(TRAINED, BATCH_SIZE)
