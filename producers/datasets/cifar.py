@@ -13,6 +13,7 @@ import hashlib
 import io
 import pickle
 import pickletools
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -184,9 +185,12 @@ def _check_memory(content: bytes) -> None:
 
     The unpickler makes room up to the highest number, so that a few bytes could fill the memory.
     """
-    for operation, argument, _ in pickletools.genops(content):
-        if "PUT" in operation.name and isinstance(argument, int) and argument > len(content):
-            raise pickle.UnpicklingError("a number beyond the size of the pickle")
+    with warnings.catch_warnings():
+        # Damaged text may hold escapes that Python warns of.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        for operation, argument, _ in pickletools.genops(content):
+            if "PUT" in operation.name and isinstance(argument, int) and argument > len(content):
+                raise pickle.UnpicklingError("a number beyond the size of the pickle")
 
 
 def _no_batch(path: Path, reason: str) -> DbtoolError:

@@ -7,14 +7,18 @@ import pytest
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compiled_quickly_and_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+def _compiled_quickly_and_once(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> None:
     """Spares most of a small sweep's time: programs are hardly optimised, and kept.
 
-    The processes that a test starts compile as they do outside of tests.
+    They are optimised where slow tests run as well, and in the processes that a test starts.
     """
     import jax
 
-    jax.config.update("jax_disable_most_optimizations", True)
+    jax.config.update(
+        "jax_disable_most_optimizations", pytestconfig.getoption("markexpr") == "not slow"
+    )
     jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError
@@ -169,6 +169,7 @@ def test_binary_batch_of_parts_of_records_is_refused(size: int) -> None:
 
 
 @given(position=st.integers(0, 400), value=st.integers(0, 255))
+@example(position=108, value=255)  # an escape that Python warns of
 def test_damaged_python_batch_is_a_batch_or_refused(position: int, value: int) -> None:
     """Around the pixels, whose position in the file is far from both ends, each byte matters."""
     content = bytearray(python_2_batch(*cifar_images(1)))

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from producers.plan import StudyPlan
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 
 def grown_study() -> StudyPlan:
     """Of 30 steps with 8, 16 and 32 examples."""
