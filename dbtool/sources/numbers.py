@@ -8,6 +8,7 @@ from __future__ import annotations
 import decimal
 import math
 import re
+import string
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from dbtool.store.typed import shortest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+# Around numbers: Python and Polars each take other characters for blank.
+BLANKS = string.whitespace + "\N{NO-BREAK SPACE}"
 # Exact for whatever a tool writes; no contents of a file raise an error.
 EXACT = decimal.Context(prec=60, traps=[])
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -35,7 +38,7 @@ _SHARES, _CHANCE = 20, 8
 
 def number(text: str) -> float | None:
     """Return the number that a text stands for, maybe nan or infinity; None for other texts."""
-    stripped = text.strip()
+    stripped = text.strip(BLANKS)
     if len(stripped) > _LONGEST:
         return None
     if _DECIMAL.fullmatch(stripped) or _NOT_FINITE.fullmatch(stripped):
@@ -48,7 +51,7 @@ def whole_number(text: str, times: int = 1, divide: int = 1) -> int | None:
 
     The decimal is multiplied and divided first, and exactly: 0.5 times 10 is 5.
     """
-    stripped = text.strip()
+    stripped = text.strip(BLANKS)
     if len(stripped) > _LONGEST or not _DECIMAL.fullmatch(stripped) or is_rounded(stripped):
         return None
     product = EXACT.multiply(EXACT.create_decimal(stripped), Decimal(times))
@@ -135,11 +138,14 @@ def _narrow(texts: pl.DataFrame, keys: list[str], kind: type[np.floating[Any]]) 
     share = value.abs() * 2.0**_SHARES
     written = value.abs() * 2.0 ** pl.col("places").clip(0, _SHARES)
     numbers = numbers.with_columns(
+        nearest=nearest,
         away=(numbers["value"] - nearest).abs(),
         share=pl.when((written % 1 == 0) & (value != 0)).then(share.cast(pl.Int64, strict=False)),
     )
     enough = pl.col("digits") >= (8 if kind is np.float16 else 10)
     likely = enough & ((pl.col("digits") > 12) | (pl.col("away") > 0))
+    # A float of few decimals, such as 1, is not written with many.
+    likely &= pl.col("nearest") * 1e6 % 1 != 0
     # Of the unit, and of the 64-bit number that the text stands for.
     slack = 10.0 ** -pl.col("places") * 0.500001 + value.abs() * 2.0**-52
     # The bits that shares have beyond those of the kind, each 0 by chance.
@@ -160,7 +166,7 @@ def transformed(texts: pl.Series, transform: str | None, *, bits: int | None = N
         bits: 16 or 32 where they passed through floats of so many bits; each is then the shortest
             decimal that rounds to the same one, so that 0.07999999821186066 is 0.08.
     """
-    texts = texts.str.strip_chars()
+    texts = texts.str.strip_chars(BLANKS)
     values = texts.cast(pl.Float64, strict=False)
     if bits is not None:
         texts = shortest(values.cast(pl.Float16 if bits == 16 else pl.Float32))

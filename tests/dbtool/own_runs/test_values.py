@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dbtool
@@ -125,6 +125,7 @@ def test_narrow_floats_are_recognised(decimals: list[float], bits: int) -> None:
     )
     | st.lists(st.decimals(0, 1, places=5).map(float), min_size=1)
 )
+@example([0.9999999999999999])
 def test_other_floats_are_left_alone(numbers: list[float]) -> None:
     texts = [repr(each) for each in numbers]
     assert narrow_bits(pl.DataFrame({"column": "x", "text": texts})).is_empty()
@@ -299,6 +300,8 @@ def test_one_minus_a_decimal_is_the_number_nearest_to_it(value: object) -> None:
 
 
 @given(st.text())
+@example("0\x1f")  # blank to Python alone
+@example("\N{NO-BREAK SPACE}1")
 def test_any_text(text: str) -> None:
     for transform in (None, *TRANSFORMS):
         for bits in (None, 16, 32):
