@@ -139,7 +139,7 @@ def _parameter_value(name: str, value: str) -> int | float | str:
     if not _DECIMAL_NUMBER.fullmatch(value):
         return value
     # As in SQL, longer ones are decimals.
-    if _WHOLE_NUMBER.fullmatch(value) and len(value) <= _MOST_DIGITS:
+    if _WHOLE_NUMBER.fullmatch(value) and len(value.lstrip("+-")) <= _MOST_DIGITS:
         return int(value)
     number = float(value)
     if math.isinf(number):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dbtool
@@ -70,10 +70,13 @@ def test_parameters_are_numbers_where_they_look_like_it(call: Call) -> None:
 
 
 NAMES, TEXTS = st.from_regex(r"[a-z]\w*", fullmatch=True), st.text()
-NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+# SQL has whole numbers of 38 digits.
+WHOLE = st.integers(1 - 10**38, 10**38 - 1)
+NUMBERS = WHOLE | st.floats(allow_nan=False, allow_infinity=False)
 
 
 @given(st.dictionaries(NAMES, NUMBERS | TEXTS))
+@example({"a": -(10**37)})
 def test_parameters_come_back(values: dict[str, int | float | str]) -> None:
     parsed = parse_parameters([f"{name}={value}" for name, value in values.items()])
     assert parsed.keys() == values.keys()
