@@ -188,7 +188,7 @@ class Database(Releases):
             >>> db.plot("steps", workload="mnist/fc_64_64_64/sgd")
             <Plot steps: Steps to result against batch size, 17 points>
         """
-        from dbtool.figures.layout import Layout
+        from dbtool.figures.layout import FigureLayout
         from dbtool.figures.plot import plot
         from dbtool.figures.points import Request
 
@@ -202,7 +202,7 @@ class Database(Releases):
             bands=bands,
             sustained=sustained,
         )
-        return plot(self, figure, request, Layout(width, title, caption))
+        return plot(self, figure, request, FigureLayout(width, title, caption))
 
     def explore(
         self,

@@ -21,7 +21,7 @@ from dbtool.cli.options import (
     trainable_workloads,
 )
 from dbtool.core.errors import UsageError, counted
-from dbtool.figures.layout import Caption, Layout
+from dbtool.figures.layout import Caption, FigureLayout
 from dbtool.figures.specs import (
     ALL,
     DATA_FORMATS,
@@ -129,7 +129,7 @@ def plot(
     every = ALL in (figure or [])
     if not every:
         _tell_unused(specs, named)
-    layout = Layout(width, title, caption)
+    layout = FigureLayout(width, title, caption)
     from dbtool.figures.batch import write_figures
 
     if data is None:

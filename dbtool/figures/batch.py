@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
-    from dbtool.figures.layout import Layout
+    from dbtool.figures.layout import FigureLayout
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.releases import Releases
@@ -61,7 +61,7 @@ def write_figures(
     request: Request,
     folder: Path,
     formats: Sequence[str],
-    layout: Layout | None = None,
+    layout: FigureLayout | None = None,
 ) -> Generator[Written, None, None]:
     """Write each figure and its points, in order, in processes where that is worth it.
 
@@ -96,7 +96,7 @@ def write_figure(
     spec: FigureSpec,
     folder: Path,
     formats: Sequence[str],
-    layout: Layout | None = None,
+    layout: FigureLayout | None = None,
 ) -> Written:
     """Write a figure and its points in each format; the same points give the same bytes.
 
@@ -129,7 +129,7 @@ def write_figure(
         lines += [f"{spec.name}: {gap[0].lower()}{gap[1:]}" for gap in gaps]
         if layout is not None and layout.caption == "file":
             contents[CAPTION_FORMAT] = "\n\n".join([*caption_of(points, spec), ""]).encode()
-
+            formats = [*formats, CAPTION_FORMAT]
         figure = draw(points, spec, layout)
         contents |= {
             name: saved(figure, points, spec, name) for name in formats if name not in contents
@@ -139,9 +139,9 @@ def write_figure(
     if "csv" not in formats or csv not in earlier or csv.read_bytes() == contents["csv"]:
         earlier = []
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{spec.name}.{name}" for name in (*formats, *contents.keys() - {*formats})]
-    for path in files:
-        write_whole(path, contents[path.suffix[1:]])
+    files = [folder / f"{spec.name}.{name}" for name in formats]
+    for name, path in zip(formats, files, strict=True):
+        write_whole(path, contents[name])
     return Written(files, lines, [path for path in earlier if path not in files])
 
 

@@ -47,9 +47,8 @@ def short_caption(points: Points, spec: FigureSpec, panels: Sequence[Panel]) -> 
     """Return the sentences of the caption in the picture, the most important first."""
     missing = points.missing or gaps_of(points, panels)
     often = f"{points.sustained} evaluations in a row past the goal" if points.sustained > 1 else ""
-    facts = [_releases(points), *points.searches[:1], _trials(points), often, _VERSION]
-    if len(points.searches) > 1:
-        facts.remove(points.searches[0])
+    searched = points.searches[0] if len(points.searches) == 1 else ""
+    facts = [_releases(points), searched, _trials(points), often, _VERSION]
     pointer = "The CSV beside it says what is missing." if missing else ""
     parts = [_points(panels), f"{_joined(facts)}.", pointer, spec.note, points.first("choice")]
     if len({panel.kind for panel in panels}) > 1:

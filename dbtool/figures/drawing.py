@@ -18,7 +18,7 @@ from matplotlib.transforms import Bbox, ScaledTranslation
 
 from dbtool.figures.caption import short_caption, title_of
 from dbtool.figures.kinds import panels_of
-from dbtool.figures.layout import Layout
+from dbtool.figures.layout import FigureLayout
 from dbtool.figures.legend import (
     Legend,
     Text,
@@ -79,7 +79,7 @@ TEXT_ROOM = 0.98
 
 
 def draw(
-    points: Points, spec: FigureSpec, layout: Layout | None = None, most: float | None = None
+    points: Points, spec: FigureSpec, layout: FigureLayout | None = None, most: float | None = None
 ) -> Figure:
     """Draw the points: a heading over the panels, and legend, key and caption under them.
 
@@ -89,7 +89,7 @@ def draw(
         layout: width and words; None for those that suit its panels.
         most: height of the axes in inches, which may be lower; None for any.
     """
-    layout = layout or Layout()
+    layout = layout or FigureLayout()
     panels = panels_of(points, spec)
     title = title_of(points, spec)
     sentences = short_caption(points, spec, panels) if layout.has_caption else []
@@ -236,6 +236,7 @@ def _heads(page: _Page, title: str, *, bare: bool) -> list[Stack]:
     Those of a row begin at one height. `bare` panels have none.
     """
     width = page.axes_width
+    strips = [panel.renderer.strip(panel) for panel in page.panels]
     words: list[tuple[list[str], list[str]]] = []
     for panel in page.panels:
         own = "" if panel.title == title else panel.title
@@ -245,16 +246,13 @@ def _heads(page: _Page, title: str, *, bare: bool) -> list[Stack]:
     heads: list[Stack] = []
     for index, (titles, goals) in enumerate(words):
         first = index - index % page.columns
-        row = words[first : first + page.columns]
-        most = [max(len(each[part]) for each in row) for part in (0, 1)]
-        strips = [
-            page.panels[first + n].renderer.strip(page.panels[first + n]) for n in range(len(row))
-        ]
+        row = slice(first, first + page.columns)
+        most = [max(len(each[part]) for each in words[row]) for part in (0, 1)]
         heads.append(
             [
                 Text([*titles, *[""] * (most[0] - len(titles))], PANEL_TITLE, INK, "bold"),
                 Text([*goals, *[""] * (most[1] - len(goals))], SMALL),
-                HEAD_GAP + max(strips),
+                HEAD_GAP + max(strips[row]),
             ]
         )
     return heads

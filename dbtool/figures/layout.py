@@ -15,7 +15,7 @@ COLUMN = 4.5
 
 
 @dataclass(frozen=True)
-class Layout:
+class FigureLayout:
     """The layout of a figure.
 
     Attributes:

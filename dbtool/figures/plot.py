@@ -17,7 +17,7 @@ from dbtool.core.files import expanded, write_whole
 from dbtool.figures.caption import alternative_text, caption_of, title_of
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
-from dbtool.figures.layout import Layout
+from dbtool.figures.layout import FigureLayout
 from dbtool.figures.points import NoDataError, keep_crossings, read_points
 from dbtool.figures.scaling import BY_GOAL, SCALING_FIGURE, goal_points, scaling_points
 from dbtool.figures.specs import find_figure, format_of
@@ -104,7 +104,7 @@ class Plot:
         return f"<Plot {self.spec.name}: {self.spec.title}, {counted(self.points.height, 'point')}>"
 
 
-def plot(db: Releases, name: str, request: Request, layout: Layout | None = None) -> Plot:
+def plot(db: Releases, name: str, request: Request, layout: FigureLayout | None = None) -> Plot:
     """Draw a figure.
 
     Args:
@@ -138,7 +138,7 @@ def plot_scaling(
         UsageError: no picture is so wide.
         NoDataError: no study has steps to result.
     """
-    layout = Layout(width)
+    layout = FigureLayout(width)
     if len({(each.release, each.workload) for each in answers}) < len(answers):
         points = goal_points(answers, settings)
         return Plot(draw(points, BY_GOAL, layout), points, BY_GOAL)

@@ -179,9 +179,6 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
     if request.goal is not None:
         for metric in points.rows["metric"].unique():
             require_goal(request.goal, metric)
-    names = points.rows["workload"].drop_nulls().unique().to_list()
-    asked = index_question("searches", releases=list(points.releases), workloads=names)
-    methods = {method for (method,) in db.result(asked)}
     if points.rows.is_empty():
         releases = request.releases or [name for name, *_ in db.result(index_question("releases"))]
         raise _no_data(spec, releases, points.left_out, request)
@@ -190,6 +187,9 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
             f"release {points.release} has trials at one sparsity alone, and a curve of "
             f"{spec.name} takes two; train sparse networks, such as `dbtool produce {SPARSE}`"
         )
+    names = points.rows["workload"].drop_nulls().unique().to_list()
+    asked = index_question("searches", releases=list(points.releases), workloads=names)
+    methods = {method for (method,) in db.result(asked)}
     return replace(points, searches=sorted(_SEARCHES[each] for each in methods & _SEARCHES.keys()))
 
 

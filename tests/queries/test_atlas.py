@@ -13,7 +13,7 @@ from dbtool.core.manifest import About
 from dbtool.core.writer import ReleaseWriter
 from dbtool.database import Database, open_database
 from dbtool.figures.drawing import draw
-from dbtool.figures.layout import Layout
+from dbtool.figures.layout import FigureLayout
 from dbtool.figures.points import Points, Request, filled_query, read_points
 from dbtool.figures.specs import find_figure
 from tests.support.made_up import Row, shard_footer, shard_table
@@ -103,7 +103,7 @@ def test_releases_workloads_and_trials_can_be_named(db: Database):
 
 
 def test_bounds_are_arrows_and_names_are_never_cut(points: Points) -> None:
-    axes, units = draw(points, ATLAS, Layout(3.5)).axes
+    axes, units = draw(points, ATLAS, FigureLayout(3.5)).axes
     assert "FC 64 on letters, SGD" in {text.get_text().replace("\n", " ") for text in axes.texts}
     bars = (each for each in axes.containers if isinstance(each, ErrorbarContainer))
     caps = [cap for each in bars for cap in each.lines[1]]

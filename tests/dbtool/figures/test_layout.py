@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 from dbtool.figures.batch import write_figure
 from dbtool.figures.drawing import draw
-from dbtool.figures.layout import Layout
+from dbtool.figures.layout import FigureLayout
 from dbtool.figures.legend import lines_of, width_of
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales
 from dbtool.figures.specs import DATA_FORMATS, FORMATS, find_figure
@@ -40,7 +40,7 @@ def figure_of(kind, width=None):
         for place in range(4)
         for row in ROWS_OF[kind]
     ]  # fmt: skip
-    layout = Layout(width, title=True, caption="figure")
+    layout = FigureLayout(width, title=True, caption="figure")
     return draw(points_of(rows), find_figure(FIGURE_OF[kind]), layout)
 
 
@@ -95,7 +95,7 @@ def test_a_figure_is_as_wide_as_asked_and_its_type_stays(kind):
 
 @KINDS
 def test_a_picture_for_a_column_has_labels_and_legend_alone(kind):
-    figure = draw(points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind]), Layout(3.5))
+    figure = draw(points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind]), FigureLayout(3.5))
     panels = len(figure.axes)
     assert figure.get_size_inches()[1] < 3.5 * panels + 1e-9
     assert all("error" in text.get_text() for text in figure.texts)
@@ -106,7 +106,7 @@ def test_a_picture_for_a_column_has_labels_and_legend_alone(kind):
 @KINDS
 def test_a_caption_has_three_lines_at_most(kind):
     for width in (4.6, 7.0):
-        figure = draw(points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind]), Layout(width))
+        figure = draw(points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind]), FigureLayout(width))
         caption = [text.get_text() for text in figure.texts if text.get_fontsize() == CAPTION]
         assert "made-up" in " ".join(caption)
         assert len(caption) <= 3
@@ -182,7 +182,7 @@ def test_a_heading_breaks_where_its_subject_begins():
     points = points_of(rows)
     spec = msgspec.structs.replace(find_figure("figure_11"), title="Best values, by the budget")
     narrow, wide = (
-        {text.get_text() for text in draw(points, spec, Layout(width)).texts}
+        {text.get_text() for text in draw(points, spec, FigureLayout(width)).texts}
         for width in (4.6, 9.0)
     )
     assert {"Best values, by the budget:", "Simple CNN on MNIST with SGD"} <= narrow
