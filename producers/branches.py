@@ -4,7 +4,8 @@ The largest batch that does as well, after as many examples, as the trial's own 
 batch size at that step (Merrill et al., 2025, arXiv 2505.23971, section 3). All branches of a trial
 at a step see the same examples in the same order. Their learning rate is multiplied by the factor
 of the batch size where the update is proportional to the gradient, and by its root elsewhere (as
-there); momentum stays, so that the effective learning rate grows alike.
+there); momentum stays, so that the effective learning rate grows alike. Where that rule is in
+doubt, branches are trained with multiples of its rate as well, of which the best counts.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
 
-# A branch's number is its step times this, plus its parent's number.
+# A branch's number is made of its step, the place of its rate, and its parent's number below this.
 _PARENTS = 1_000
-_MOST_STEPS = (2**31 - 1) // _PARENTS
+_PLACES = 2**31 // _PARENTS  # of 32 bits
 # Updates of the largest batch, where no window is given.
 _FEWEST_UPDATES = 16
 _FACTORS = (2, 4, 8, 16)
@@ -64,6 +65,7 @@ class Branch:
         parents: its trials that are past the goal first, in that order.
         at: steps of the parents at which they branch, increasing.
         factor: by which batches are larger; 1 for the branch that the others are compared with.
+        rates: multiples of the scaled learning rate, a branch for each.
     """
 
     release: str
@@ -71,6 +73,7 @@ class Branch:
     parents: tuple[Parent, ...]
     at: tuple[int, ...]
     factor: int
+    rates: tuple[float, ...] = (1.0,)
 
     def to_json(self) -> dict[str, Any]:
         """Return where the branches come from, as their study records it."""
@@ -79,17 +82,20 @@ class Branch:
             "release": self.release,
             "batch_size": self.study.batch_size,
             "factor": self.factor,
-        }
+        } | ({} if self.rates == (1.0,) else {"rates": list(self.rates)})
 
     @property
     def trial_ids(self) -> list[int]:
         """Return the numbers of the branches."""
         ids = sorted(parent.trial_id for parent in self.parents)
-        return [step * _PARENTS + trial_id for step in self.at for trial_id in ids]
+        places = [
+            step * len(self.rates) + rate for step in self.at for rate in range(len(self.rates))
+        ]
+        return [place * _PARENTS + trial_id for place in places for trial_id in ids]
 
     def step(self, trial_id: int) -> int:
         """Return the step at which a branch begins, from its number."""
-        return trial_id // _PARENTS
+        return trial_id // _PARENTS // len(self.rates)
 
     def parents_of(self, trial_ids: Iterable[int]) -> list[Parent]:
         """Return the parents of branches, from their numbers."""
@@ -100,16 +106,17 @@ class Branch:
         """Return what a branch trains with, and where it comes from."""
         (parent,) = self.parents_of([trial_id])
         optimizer = optimizer_definition(self.study.workload.optimizer)
-        rate = parent.metaparameters[LEARNING_RATE] * optimizer.rate_growth(self.factor)
+        multiple = self.rates[trial_id // _PARENTS % len(self.rates)]
+        growth = optimizer.rate_growth(self.factor) * multiple
         return parent.metaparameters | {
-            LEARNING_RATE: rate,
+            LEARNING_RATE: parent.metaparameters[LEARNING_RATE] * growth,
             PARENT_TRIAL: parent.trial_id,
             PARENT_STEP: self.step(trial_id),
             PARENT_BATCH_SIZE: self.study.batch_size,
         }
 
     def seed(self, trial_id: int) -> int:
-        """Return the seed of a branch's batches, the same for all factors."""
+        """Return the seed of a branch's batches, the same for all factors and rates."""
         (parent,) = self.parents_of([trial_id])
         return derived_seed("branch", parent.seed, self.step(trial_id))
 
@@ -129,6 +136,7 @@ def branched_studies(
             size is not constant, or the window is no whole number of updates.
     """
     factors = sorted({1, *(options.branch_factors or _FACTORS)})
+    rates = tuple(sorted(options.branch_rates or (1.0,)))
     folder = options.branch_from or out
     found = []
     for study in studies:
@@ -153,8 +161,8 @@ def branched_studies(
                 f"a multiple of {whole}, such as {suiting}"
             )
         at = tuple(sorted(set(options.branch_at or ())))
-        if at[-1] > _MOST_STEPS:
-            raise UsageError(f"--branch-at {at[-1]} should be at most {_MOST_STEPS:,}")
+        if at[-1] > (most := _PLACES // len(rates) - 1):
+            raise UsageError(f"--branch-at {at[-1]} should be at most {most:,}")
         release, parents = _parents(study, folder, at[-1])
         folders = [f"branched_from_{study.batch_size}", workload.collection]
         branched = replace(workload, collection="/".join(filter(None, folders)), goal=None)
@@ -170,7 +178,7 @@ def branched_studies(
                     feasible_trials=0,
                     search=None,
                     neighbour=None,
-                    branch=Branch(release, study, parents, at, factor),
+                    branch=Branch(release, study, parents, at, factor, rates),
                 )
             )
     return found

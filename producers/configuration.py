@@ -31,6 +31,7 @@ _Text = Annotated[str, Meta(pattern=r"\S")]
 _Natural = Annotated[int, Meta(ge=0, le=2**63 - 1, description="a whole number from 0")]
 _Positive = Annotated[int, Meta(ge=1, le=2**63 - 1, description="a whole number from 1")]
 _Trials = Annotated[int, Meta(ge=1, le=1_000_000)]
+_Multiple = Annotated[float, Meta(gt=0, le=1_000, description="a number above 0, at most 1,000")]
 
 
 @dataclass(frozen=True)
@@ -382,6 +383,14 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
             "With --branch-at: how many times as large batches are; by default 2,4,8,16, and "
             "always 1, which the others are compared with.",
             "K,K,…",
+        ),
+    ] = None
+    branch_rates: Annotated[
+        tuple[_Multiple, ...] | None,
+        Option(
+            "With --branch-at: train each branch with these multiples of its scaled learning rate, "
+            "such as 0.5,1,2,4, of which the best counts; by default 1 alone.",
+            "X,X,…",
         ),
     ] = None
     branch_window: Annotated[

@@ -39,7 +39,7 @@ _SCHEMA = (
     dict.fromkeys(("release", "workload"), pl.String)
     | dict.fromkeys(("batch_size", "step"), pl.Int64)
     | dict.fromkeys(_ENDS, pl.Float64)
-    | dict.fromkeys(("trials", "largest", "examples"), pl.Int64)
+    | dict.fromkeys(("trials", "rates", "largest", "examples"), pl.Int64)
     | dict.fromkeys(("tolerance", "level"), pl.Float64)
 )
 
@@ -48,8 +48,9 @@ def branches_of(db: Releases, every: Iterable[str], workloads: Collection[str]) 
     """Return the branches of trials, a row each, with the loss after its last step.
 
     The columns are release, workload and batch_size of the trial, step and parent_trial; and of the
-    branch larger, its batch size, examples, loss, which is infinite where it diverged, and the mean
-    moments of its gradient, plain and in the optimizer's own metric, null where not measured.
+    branch larger, its batch size, examples, loss, which is infinite where it diverged, rates, the
+    number of learning rates of which that is the best one's, and the mean moments of its gradient,
+    plain and in the optimizer's own metric, null where not measured.
 
     Args:
         db: their database.
@@ -76,7 +77,8 @@ def branch_rows(
     the next. low is the largest that the whole interval of the median allows, high the smallest
     that it rules out, for any distribution; null where there is none. noise_scale is the gradient
     noise scale along branches of the trials' own batch size, own_noise_scale that in the
-    optimizer's own metric, with their intervals, where they were measured.
+    optimizer's own metric, with their intervals, where they were measured. rates is the number of
+    learning rates that every branch has at least been trained with, of which the best counts.
 
     Args:
         branches: see `branches_of`.
@@ -87,7 +89,8 @@ def branch_rows(
         >>> rows = {"release": "r", "workload": "w", "batch_size": 64, "step": 9, "parent_trial": 0}
         >>> losses = {64: 0.1, 128: 0.105, 256: 0.3}
         >>> moments = ("squared_norm", "covariance_trace")
-        >>> rows |= {"examples": 512} | dict.fromkeys([*moments, *(f"own_{x}" for x in moments)])
+        >>> rows |= dict.fromkeys([*moments, *(f"own_{each}" for each in moments)])
+        >>> rows |= {"examples": 512, "rates": 1}
         >>> branches = [rows | {"larger": b, "loss": x} for b, x in losses.items()]
         >>> branch_rows(pl.DataFrame(branches), level=0.95)["critical_batch_size"].item()
         181.0...
@@ -109,6 +112,7 @@ def branch_rows(
                     for name, value in each.columns(*names).items()
                 },
                 "trials": rows["parent_trial"].n_unique(),
+                "rates": rows["rates"].min(),
                 "largest": rows["larger"].max(),
                 "examples": rows["examples"].max(),
                 "tolerance": tolerance,

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin, get_type_hints
 
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 T = TypeVar("T", bound=msgspec.Struct)
-_NUMBERS = tuple[int, ...] | None
+# Types of lists with commas: how each of a list is read, what they are, and an example.
+_NUMBERS: dict[Any, tuple[Callable[[str], float], str, str]] = {
+    tuple[int, ...] | None: (int, "whole numbers", "1,64,4096"),
+    tuple[float, ...] | None: (float, "numbers", "0.5,1,2"),
+}
 
 
 def signature() -> inspect.Signature:
@@ -79,8 +83,8 @@ def sweep_options(values: Values) -> SweepOptions:
     """How to train, from the command line."""
     given = _given(values, SweepOptions)
     options = _checked({**given, **_lists_of_numbers(given, SweepOptions)}, SweepOptions)
-    of_branches = (options.branch_from, options.branch_factors, options.branch_window)
-    if options.branch_at is None and any(of_branches):
+    of_branches = ("branch_from", "branch_factors", "branch_rates", "branch_window")
+    if options.branch_at is None and any(getattr(options, name) for name in of_branches):
         raise UsageError("name the steps at which trials branch with --branch-at, such as 500,2000")
     if values["emit"]:
         for name in ("slice", "on", "distributed", "watch", "profile", "dry_run", "list"):
@@ -194,8 +198,8 @@ def _described(kind: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
             in_words = types[field.name]
             if get_origin(in_words) is tuple:
                 in_words = list[str]
-            elif in_words == _NUMBERS:
-                # Whole numbers come with commas between them, texts one by one.
+            elif in_words in _NUMBERS:
+                # Numbers come with commas between them, texts one by one.
                 in_words = str
             default = None if field.required else field.default or None
             more = {"metavar": option.metavar, "envvar": option.envvar, "default": default}
@@ -239,18 +243,20 @@ def _flag(name: str) -> str:
     return f"--{name.rstrip('_').replace('_', '-')}"
 
 
-def _lists_of_numbers(values: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, list[int]]:
-    """Return those of the values that are whole numbers with commas between them."""
+def _lists_of_numbers(values: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, list[float]]:
+    """Return those of the values that are numbers with commas between them."""
     types = get_type_hints(kind)
-    lists = [name for name in values if types.get(name) == _NUMBERS]
-    return {name: _numbers(name, values[name]) for name in lists}
+    lists = [name for name in values if types.get(name) in _NUMBERS]
+    return {name: _numbers(name, values[name], *_NUMBERS[types[name]]) for name in lists}
 
 
-def _numbers(name: str, text: str) -> list[int]:
+def _numbers(
+    name: str, text: str, read: Callable[[str], float], what: str, example: str
+) -> list[float]:
     try:
-        return list(dict.fromkeys(int(word) for word in text.split(",")))
+        return list(dict.fromkeys(map(read, text.split(","))))
     except ValueError as error:
         raise UsageError(
-            f"{name.replace('_', ' ')} {text!r} are not whole numbers with commas between them, "
-            f"such as {_flag(name)} 1,64,4096"
+            f"{name.replace('_', ' ')} {text!r} are not {what} with commas between them, "
+            f"such as {_flag(name)} {example}"
         ) from error

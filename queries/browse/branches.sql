@@ -1,4 +1,4 @@
--- Each branch of the named workloads: the loss after its last step, infinite where it diverged, and its mean moments of the gradient.
+-- Each branch of the named workloads, of several learning rates the best: the loss after its last step, infinite where it diverged, and its mean moments of the gradient.
 WITH ends AS (
     SELECT
         release,
@@ -30,11 +30,16 @@ SELECT
     metaparameters['parent_trial']::INTEGER AS parent_trial,
     trials.batch_size AS larger,
     steps * larger AS examples,
-    if(status = 'COMPLETE', loss, 'inf') AS loss,
+    if(status = 'COMPLETE', ends.loss, 'inf') AS loss,
+    count(*) OVER same_batches AS rates,
     squared_norm,
     covariance_trace,
     own_squared_norm,
     own_covariance_trace
 FROM trials
 JOIN ends USING (release, workload, batch_size, trial_id)
+WINDOW same_batches AS (
+    PARTITION BY release, workload, trials.batch_size, metaparameters['parent_step'], metaparameters['parent_trial']
+)
+QUALIFY row_number() OVER (same_batches ORDER BY if(status = 'COMPLETE', ends.loss, 'inf'), trial_id) = 1
 ORDER BY release, workload, metaparameters['parent_batch_size'], step, parent_trial, larger;

@@ -17,7 +17,7 @@ def branches(*losses: tuple[float, ...]) -> pl.DataFrame:
     study = {"release": "made up", "workload": "w", "batch_size": 64, "step": 10}
     rows = [
         study
-        | {"parent_trial": trial, "larger": size, "examples": 1_024, "loss": loss}
+        | {"parent_trial": trial, "larger": size, "examples": 1_024, "loss": loss, "rates": 1}
         | {"squared_norm": 1.0 + trial, "covariance_trace": 300.0 + trial}
         | {"own_squared_norm": 2.0 + trial, "own_covariance_trace": 100.0}
         for trial, of_trial in enumerate(losses)

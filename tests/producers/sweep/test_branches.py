@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import dbtool
+from dbtool.analysis.branches import branches_of
 from dbtool.core.errors import UsageError
 from producers.branches import Branch, Parent, branched_studies
 from producers.configuration import SweepOptions
@@ -83,6 +84,37 @@ def test_rates_grow_by_the_root_where_rules_scale_gradients(optimizer: str, powe
     assert found["momentum"] == 0.9
 
 
+def test_of_several_rates_the_best_counts(tmp_path: Path, made_up_mnist: Path) -> None:
+    options = SweepOptions(**(OPTIONS | {"branch_at": (9,), "branch_rates": (1.0, 0.25, 16.0)}))
+    study = study_with_goal()
+    sweep(study, tmp_path, made_up_mnist, trials=4)
+    branches = branched_studies([replace(study, least_trials=2)], tmp_path, options)
+    sweep_all(branches, tmp_path, made_up_mnist, options)
+    with dbtool.open(tmp_path) as db:
+        parents = {row["trial_id"]: row["learning_rate"] for row in db.trials(TRAINED).to_dicts()}
+        losses = "max_by(train_cross_entropy_error, step) FILTER (val_cross_entropy_error > 0)"
+        trials = db.sql(
+            "SELECT batch_size, metaparameters['parent_trial'] AS parent, trial_id, seed, "
+            "metaparameters['learning_rate'] AS rate, status, "
+            f"{losses} AS loss FROM trials JOIN measurements USING (release, workload, batch_size, "
+            f"trial_id, status) WHERE workload = '{BRANCHED}' GROUP BY ALL ORDER BY ALL"
+        ).polars()
+        found = branches_of(db, [BRANCHED], [TRAINED])
+        [row] = db.scaling(TRAINED).rows("branches").to_dicts()
+        searches = [json.loads(each)["rates"] for each in db.studies(BRANCHED)["search"]]
+    assert searches == [[0.25, 1, 16]] * 2
+    assert row["rates"] == 3
+    rate = pl.col("rate") / pl.col("parent").replace_strict(parents) / pl.col("batch_size")
+    for (place,), of_place in trials.group_by(pl.col("trial_id") // 1_000):
+        multiple = {27: 0.25, 28: 1, 29: 16}[place]
+        assert of_place.select(rate * BATCH_SIZE)["rate"].to_list() == pytest.approx([multiple] * 4)
+    # All branches of a parent see the same examples.
+    assert trials.group_by("parent").agg(pl.col("seed").n_unique())["seed"].to_list() == [1, 1]
+    loss = pl.when(pl.col("status") == "COMPLETE").then("loss").otherwise(float("inf")).min()
+    best = trials.group_by("batch_size", "parent").agg(loss).sort("batch_size", "parent")
+    assert found.sort("larger", "parent_trial")["loss"].to_list() == best["loss"].to_list()
+
+
 def test_critical_batch_sizes_are_asked_of_them(release: Path) -> None:
     with dbtool.open(release) as db:
         rows = db.scaling(TRAINED).rows("branches")
@@ -118,7 +150,7 @@ def test_critical_batch_sizes_are_asked_of_them(release: Path) -> None:
         ({}, {"branch_at": (60,)}, "passed its goal after step 60; train it first, with `dbtool"),
         ({}, {"branch_window": 100}, "whole number of updates at all .* a multiple of 16, such"),
         ({"schedule": "linear"}, {}, "decays its learning rate over its budget"),
-        ({"budget": StepBudget(1, 1)}, {"branch_at": (3_000_000,)}, "should be at most 2,147,483"),
+        ({"budget": StepBudget(1, 1)}, {"branch_at": (3_000_000,)}, "should be at most 2,147,482"),
     ],
 )
 def test_what_cannot_branch_is_one_sentence(
