@@ -1,5 +1,6 @@
 """The commands that list the contents of the database, and the one that prints steps to result."""
 
+import fnmatch
 import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -128,6 +129,7 @@ def steps(
 
 
 def workloads(
+    workload: AnyWorkloads = None,
     *,
     catalog: Annotated[bool, typer.Option("--catalog")] = False,
     show: Annotated[str | None, typer.Option(autocompletion=trainable_workloads)] = None,
@@ -156,17 +158,20 @@ def workloads(
     require_printable(output_format)
     is_nested = show is not None and output_format in (Format.JSON, Format.JSONL)
     if show is not None:
-        for name, value in {"--catalog": catalog, "--release": release, "--db": db}.items():
+        others = {"WORKLOAD": workload, "--catalog": catalog, "--release": release, "--db": db}
+        for name, value in others.items():
             if value:
-                raise UsageError(f"--show needs no release; leave out {name}, or --show")
+                raise UsageError(f"--show takes one name and no release; leave out {name}")
         rows = pl.DataFrame(_setting_rows(show, is_nested=is_nested))
         first: tuple[str, ...] = ("setting", "certainty", "value")
     elif catalog:
-        rows = pl.DataFrame(_published_rows(db, release), infer_schema_length=None)
+        rows = pl.DataFrame(
+            _published_rows(workload or ["*"], db, release), infer_schema_length=None
+        )
         first = ("workload", "goal", "complete", "infeasible", "releases", "metric")
     else:
         with reading(db, fetch_up_to=fetch_up_to) as database:
-            rows = database.workloads(release=release)
+            rows = database.workloads(workload, release=release)
         first = ("release", "workload", "goal", "studies", "trials")
     view, documents = View(first, columns, wide), ("value",) if is_nested else ()
     print_table(rows.to_arrow(), output_format, limit, view, documents)
@@ -191,14 +196,20 @@ def _setting_rows(name: str, *, is_nested: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _published_rows(db: str | None, release: str | None) -> list[dict[str, Any]]:
-    """Return a row for each published workload, with the releases that have it.
+def _published_rows(
+    patterns: list[str], db: str | None, release: str | None
+) -> list[dict[str, Any]]:
+    """Return a row for each published workload that matches, with the releases that have it.
 
     Unless a database or release is named, all are listed even where no release can be read.
     """
     from dbtool.core.catalog import catalog
     from dbtool.store.questions import index_question
 
+    published = {each.workload: each for each in sorted(catalog(), key=lambda each: each.workload)}
+    for pattern in patterns:
+        if not fnmatch.filter(published, pattern):
+            raise unknown("published workload", pattern, published, "dbtool workloads --catalog")
     holding: dict[str, list[str]] | None = None
     try:
         with reading(db, release) as database:
@@ -216,6 +227,7 @@ def _published_rows(db: str | None, release: str | None) -> list[dict[str, Any]]
             "infeasible": sum(study.infeasible for study in workload.studies),
             "releases": None if holding is None else holding.get(workload.workload, []),
         }
-        for workload in sorted(catalog(), key=lambda each: each.workload)
+        for name, workload in published.items()
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
     ]
     return [row for row in rows if release is None or release in row["releases"]]

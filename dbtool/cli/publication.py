@@ -40,7 +40,8 @@ def publish(
     Example: dbtool publish runs --out my-release --licence CC-BY-4.0
 
     Args:
-        folder (FOLDER): The release folder: what `dbtool produce`, `import` or `ingest` made.
+        folder (FOLDER): The release folder, which `dbtool produce`, `import` or `ingest` made, or
+            the name of one of your own releases.
         out (DIR): Copy the release into this new folder, and leave FOLDER as it is; without it
             FOLDER itself is published.
         release (NAME): Another name for the release.
@@ -71,7 +72,9 @@ def publish(
     from dbtool.release.citation import read_bibtex
     from dbtool.release.layout import address_of_folder, check_base_url
     from dbtool.release.reduction import Reduction
+    from dbtool.store.locations import release_folder
 
+    folder = release_folder(folder)
     if explorer:
         require_built()
     address = None

@@ -1,10 +1,11 @@
 """The command that runs the user's own query, or an analysis that ships with the program."""
 
+import contextlib
 import math
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -13,6 +14,7 @@ from dbtool.cli.database import reading
 from dbtool.cli.messages import query_bar, tell
 from dbtool.cli.options import (
     FETCH_UP_TO,
+    AnyWorkloads,
     FetchUpTo,
     Format,
     Limit,
@@ -24,8 +26,11 @@ from dbtool.cli.options import (
 from dbtool.cli.table import View
 from dbtool.core.errors import UsageError
 from dbtool.core.files import read_small, read_to_end
-from dbtool.store.queries import check_values, lack_of, query_text
-from dbtool.store.questions import Question
+from dbtool.store.queries import check_values, is_analysis, lack_of, of_workloads, query_text
+from dbtool.store.questions import Question, chosen_workloads
+
+if TYPE_CHECKING:
+    from dbtool.database import Database
 
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 _MOST_DIGITS = 38
@@ -43,6 +48,7 @@ class Command(TyperCommand):
 
 def sql(
     text: Annotated[str | None, typer.Argument(autocompletion=analysis_names)] = None,
+    workload: AnyWorkloads = None,
     *,
     file: Annotated[Path | None, typer.Option("-f", "--file")] = None,
     param: Annotated[list[str] | None, typer.Option("--param", "-p")] = None,
@@ -66,6 +72,7 @@ def sql(
     Args:
         text (QUERY|NAME): One SELECT statement in quotes, or the name of an analysis; - reads a
             statement from standard input.
+        workload (WORKLOAD): With the name of an analysis: only rows of these workloads.
         file (FILE): Read the query from a file.
         param (NAME=VALUE): The value of $NAME in the query; may be given more than once. What looks
             like a number is one, all else is text.
@@ -80,16 +87,24 @@ def sql(
     from dbtool.store.statements import one_query
 
     require_printable(output_format)
+    if workload and not (text and is_analysis(text)):
+        raise UsageError(
+            f"unexpected word: {workload[0]}; put the query in quotes, as in `dbtool sql 'SELECT "
+            "1'`, or name an analysis before the workload"
+        )
     query = _query_text(text, file)
     values = parse_parameters(param or [])
     tables = _named_values(with_ or [], "--with", "FILE", "runs=my.csv", may_be_empty=False)
-    if dialect is not None:
-        _print_translated(query, dialect, values, db, tables)
-        return
-    with (
-        reading(db, fetch_up_to=fetch_up_to) as database,
-        database.cursor(query, tables=tables) as cursor,
-    ):
+    if dialect is not None and tables:
+        raise UsageError("--dialect prints a query over releases alone: leave out --with")
+    with contextlib.ExitStack() as stack:
+        database = stack.enter_context(reading(db, fetch_up_to=fetch_up_to))
+        if workload:
+            query = of_workloads(query, chosen_workloads(database, workload))
+        if dialect is not None:
+            _print_translated(query, dialect, values, database)
+            return
+        cursor = stack.enter_context(database.cursor(query, tables=tables))
         statement = one_query(cursor, query)
         check_values(statement.named_parameters, values, "give it with `--param {name}=VALUE`")
         with query_bar(cursor) as ended:
@@ -169,18 +184,11 @@ def _query_text(text: str | None, file: Path | None) -> str:
 
 
 def _print_translated(
-    query: str,
-    dialect: str,
-    values: dict[str, int | float | str],
-    db: str | None,
-    tables: dict[str, str],
+    query: str, dialect: str, values: dict[str, int | float | str], database: "Database"
 ) -> None:
     """Print a query as another engine runs it."""
     from dbtool.core.manifest import About
     from dbtool.dialects.translation import translated
 
-    if tables:
-        raise UsageError("--dialect prints a query over releases alone: leave out --with")
-    with reading(db) as database:
-        rows = database.sql("SELECT release, title, licence, citation FROM releases").polars()
+    rows = database.sql("SELECT release, title, licence, citation FROM releases").polars()
     typer.echo(translated(query, dialect, [About(**row) for row in rows.to_dicts()], values))

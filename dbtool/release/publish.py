@@ -31,6 +31,7 @@ from dbtool.release.citation import check_licence, citation_cff, citation_of
 from dbtool.release.croissant import croissant
 from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, SHARDS, sums
 from dbtool.release.reduction import WHOLE, write_reduced
+from dbtool.store.locations import release_folder
 from dbtool.store.opening import schema_statements
 from dbtool.store.shard_files import copy_shard, in_threads, read_whole, sound_shard
 from dbtool.store.statements import sql_text
@@ -61,7 +62,8 @@ def publish(
     """Make a release a folder for any static host; the same release gives the same bytes.
 
     Args:
-        source: the release folder. Its shards are checked byte by byte.
+        source: the release folder, whose shards are checked byte by byte, or the name of one of
+            the user's own releases.
         out: a new folder; None for the source itself, whose shards stay as they are.
         release: its name; None for the source's, and so for the next three.
         title: one line on what it is.
@@ -80,7 +82,7 @@ def publish(
         DbtoolError: the source is damaged, pyiceberg is needed and not installed, or writing
             fails.
     """
-    source, out = expanded(source), None if out is None else expanded(out)
+    source, out = release_folder(source), None if out is None else expanded(out)
     if iceberg is not None:
         _iceberg_writer()  # or else an error, before the data are read
     manifest = read_whole(source)

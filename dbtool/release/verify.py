@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import expanded, sha256_of
+from dbtool.core.files import sha256_of
 from dbtool.core.footer import FooterError
 from dbtool.core.index import TABLES, ClashError, Index
 from dbtool.core.manifest import (
@@ -31,6 +31,7 @@ from dbtool.core.parquet import ParquetError, decoding
 from dbtool.core.shards import Shard
 from dbtool.core.walk import AccessError, is_folder, status_of, walk
 from dbtool.release.layout import sums
+from dbtool.store.locations import release_folder
 from dbtool.store.shard_files import checked_shard, fault, in_threads
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def verify(
     be read is a problem of its own, since its contents were not checked.
 
     Args:
-        path: the folder to check.
+        path: the folder to check, or the name of one of the user's own releases.
         on_progress: called with the bytes of shards checked and their total in a release.
 
     Raises:
@@ -99,7 +100,7 @@ def verify(
         >>> dbtool.verify("data/replication").problems
         ()
     """
-    path = expanded(path)
+    path = release_folder(path)
     folders, unreadable = _releases(path)
     found = [_verify_release(folder, on_progress) for folder in folders]
     if not (found or unreadable):

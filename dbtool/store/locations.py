@@ -83,6 +83,14 @@ def named_location(given: str | os.PathLike[str] | None, option: str = "--db") -
     return Location(str(path), found)
 
 
+def release_folder(given: str | os.PathLike[str]) -> Path:
+    """Return the folder of a release, from its path or the name of one of the user's own."""
+    path = expanded(given)
+    if status_of(path) is not None:
+        return path
+    return {each.name: each for each in releases_in(user_folder())}.get(os.fspath(given), path)
+
+
 def _no_folder(path: Path) -> str:
     """Return the fault of a path that is not a folder, and its remedy."""
     if re.match(r"\w+:/", str(path)):

@@ -10,7 +10,7 @@ from dbtool.core.errors import UsageError, closest, first_sentence
 from dbtool.core.resources import queries_folder, query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # No query is a single word of these characters, the last of which occur in paths.
 _WORD = re.compile(r"[\w./\\-]+")
@@ -37,11 +37,16 @@ def analyses() -> dict[str, str]:
 
 def lack_of(text: str) -> str:
     """Return a sentence on what an analysis needs that ended without rows; "" for other queries."""
-    name = text.strip()
-    if name not in _analysis_names():
+    if not is_analysis(text):
         return ""
+    name = text.strip()
     needs = _NEEDS.get(name, "it reads studies of workloads that have a goal or a metric")
     return f"{name} has no rows: {needs}"
+
+
+def is_analysis(text: str) -> bool:
+    """Return whether a query is the name of an analysis."""
+    return text.strip() in _analysis_names()
 
 
 def query_text(text: str) -> str:
@@ -67,6 +72,14 @@ def query_text(text: str) -> str:
         f"unknown analysis {word!r}; closest: {', '.join(closest(path.stem, names))} (there are "
         f"{', '.join(names)}{'; `dbtool sql -f FILE` reads a file' if is_path else ''})"
     )
+
+
+def of_workloads(analysis: str, names: Sequence[str]) -> str:
+    """Return the query of an analysis whose rows are those of the named workloads alone."""
+    from dbtool.store.statements import sql_text
+
+    listed = ", ".join(map(sql_text, names))
+    return f"FROM ({analysis.strip().removesuffix(';')}\n)\nWHERE workload IN ({listed})"
 
 
 def check_values(

@@ -199,16 +199,21 @@ class Releases:
         """Return the releases with their titles, licences and sizes, one row per release."""
         return self._frame("releases")
 
-    def workloads(self, *, release: str | None = None) -> pl.DataFrame:
+    def workloads(
+        self, workload: str | Iterable[str] | None = None, *, release: str | None = None
+    ) -> pl.DataFrame:
         """Return the workloads with their goals and sizes, one row per workload of a release.
 
         Args:
+            workload: names or patterns; None for all.
             release: only this release.
 
         Raises:
-            UsageError: there is no such release.
+            UsageError: a name does not exist.
         """
-        return self._frame("workloads", release=known_release(self, release))
+        release = known_release(self, release)
+        names = chosen_workloads(self, workload, release)
+        return self._frame("workloads", workloads=names, release=release)
 
     def studies(
         self, workload: str | Iterable[str] | None = None, *, release: str | None = None

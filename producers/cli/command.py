@@ -25,6 +25,7 @@ from producers.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from dbtool.cli.options import Format
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
     from producers.workloads.definition import Workload
@@ -44,8 +45,10 @@ def command(**values: Any) -> None:
         _check(values)
         return
     if values["list"]:
-        _list_workloads(chosen_workloads(values))
+        _list_workloads(chosen_workloads(values), values["output_format"])
         return
+    if values["output_format"] != "table":
+        raise UsageError("--format says how --list prints its rows: add --list, or leave it out")
     from producers.datasets.folders import given_folder
     from producers.plan import planned_studies
     from producers.workloads.own import blaming_own_code
@@ -187,8 +190,13 @@ def _train(
             run_sweep(studies, out, options, stop.heeded(events))
 
 
-def _list_workloads(workloads: "list[Workload]") -> None:
-    width = max(len(workload.name) for workload in workloads)
-    for workload in workloads:
-        sizes = ",".join(map(str, workload.batch_sizes))
-        typer.echo(f"{workload.name:<{width}}  {workload.stated_goal}  batch sizes {sizes}")
+def _list_workloads(workloads: "list[Workload]", output_format: "Format") -> None:
+    import pyarrow as pa
+
+    from dbtool.cli.output import print_table
+
+    rows = [
+        {"workload": each.name, "goal": each.stated_goal, "batch_sizes": each.batch_sizes}
+        for each in workloads
+    ]
+    print_table(pa.Table.from_pylist(rows), output_format)

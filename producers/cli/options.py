@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin, 
 import msgspec
 import typer
 
-from dbtool.cli.options import trainable_workloads
+from dbtool.cli.options import Format, trainable_workloads
 from dbtool.core.checks import InvalidError, convert, read_toml
 from dbtool.core.errors import UsageError
 from dbtool.core.files import expanded
@@ -59,6 +59,7 @@ def signature() -> inspect.Signature:
         "it; write nothing."
     )
     listing = "Print the workloads, their goals and published batch sizes."
+    listed = typer.Option("--format", case_sensitive=False, help="How --list prints its rows.")
     return inspect.Signature(
         [
             _parameter("workload", list[str] | None, workloads),
@@ -75,6 +76,7 @@ def signature() -> inspect.Signature:
             _option("check", Path | None, check, "FILE"),
             _option("dry_run", bool, "Print what would run and train nothing."),
             _option("list", bool, listing),
+            _parameter("output_format", Format, listed, Format.TABLE),
         ]
     )
 
@@ -176,6 +178,9 @@ def chosen_workloads(values: Values) -> "list[Workload]":
     from producers.workloads.own import load_own
     from producers.workloads.registry import find_workloads
 
+    for word in values["workload"] or ():
+        if word.endswith(".py"):
+            raise UsageError(f"{word!r} is no workload: give a file of workloads as --from {word}")
     path = values["from_"]
     own = load_own(None if path is None else expanded(path))
     named = values["workload"]

@@ -45,6 +45,7 @@ def test_workloads(call: Call) -> None:
     assert (digits["workload"], digits["studies"], digits["trials"]) == (DIGITS, 2, 6)
     assert (digits["metric"], digits["goal"]) == ("val_classification_error", 0.1)
     assert (letters["workload"], letters["goal"]) == (LETTERS, None)
+    assert _rows(call, "workloads", "let*", "--release", "made-up") == [letters]
 
 
 def test_studies(call: Call) -> None:
@@ -181,6 +182,8 @@ def test_every_published_workload_is_listed_with_its_facts(call: Call) -> None:
     assert list(rows) == sorted(rows)
     assert len(rows) == 35
     assert sum(row["complete"] for row in rows.values()) == 108_194
+    lstm = [name for name in rows if name.startswith("lm1b/lstm/")]
+    assert [row["workload"] for row in _rows(call, *WORDS, "lm1b/lstm/*")] == lstm
     assert rows["open_images_v4/resnet_50/nesterov_momentum"] == {
         "workload": "open_images_v4/resnet_50/nesterov_momentum",
         "metric": "val_average_precision",

@@ -41,6 +41,8 @@ def test_analyses_run_by_their_names(call: Call, database: Path) -> None:
     assert [row[:2] for row in rows] == [["made-up", DIGITS], ["made-up", LETTERS]]
     with dbtool.open(database) as db:
         assert [[*row[:2]] for row in db.sql("summary")] == [row[:2] for row in rows]
+    _, *chosen = csv.reader(call("sql", "summary", "let*", "--format", "csv").output.splitlines())
+    assert chosen == [row for row in rows if row[1] == LETTERS]
 
 
 SEARCH = {"method": "window", "goal": 0.1, "reached": False, "most_steps": 1, "best_trial": 0}

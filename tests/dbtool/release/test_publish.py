@@ -30,6 +30,7 @@ from dbtool.release.publish import publish
 from dbtool.release.reduction import Reduction, rounded
 from dbtool.release.verify import verify
 from dbtool.sources.base import Report
+from dbtool.store.locations import user_folder
 from tests.support.made_up import curve, whole_footer, whole_table, write_shard, write_table
 from tests.support.published import (
     LICENCE,
@@ -240,6 +241,21 @@ def test_no_copy_is_harmed_by_damage_to_another(own: Path, tmp_path: Path) -> No
     for path in (*out.rglob("*.parquet"), *(tmp_path / "added").rglob("*.parquet")):
         path.write_bytes(b"damaged")
     assert verify(own).problems == ()
+
+
+def test_a_release_of_ones_own_is_published_and_verified_by_its_name(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = shutil.copytree(own, user_folder() / "numbers")
+    assert publish("numbers", title="Numbers", licence=LICENCE).title == "Numbers"
+    assert (folder / "README.md").exists()
+    assert verify("numbers") == verify(folder)
+    # A folder of that name here goes before it.
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(own, tmp_path / "numbers")
+    assert publish("numbers", title="Others", licence=LICENCE).title == "Others"
+    assert read_manifest(folder).title == "Numbers"
 
 
 def test_a_folder_is_published_where_it_lies(own: Path, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_smoke_trains_every_network(workload: str, tmp_path: Path) -> None:
     assert steps == [3, 3]
 
 
-LISTED = f"{NAME}  val_classification_error < 0.1  batch sizes 2,4\n"
+LISTED = f'workload,goal,batch_sizes\n{NAME},val_classification_error < 0.1,"[2,4]"\n'
 WORDS = ("--batch-sizes", "4", "--trials", "2", "--steps", "5")
 PLAN = f"""
 release = "local"
@@ -184,7 +184,7 @@ def digest(text: str) -> str:
 
 @pytest.mark.usefixtures("registries_as_before")
 def test_the_workloads_of_a_file_are_listed(call: Call, path: Path) -> None:
-    ours = call("produce", "--from", str(path), "--list")
+    ours = call("produce", "--from", str(path), "--list", "--format", "csv")
     assert (ours.code, ours.output, ours.errors) == (0, LISTED, "")
 
 
@@ -263,7 +263,7 @@ def test_an_installed_package_brings_its_workloads(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
     environment = environment | seeing(installed(FILE, tmp_path))
-    assert produce("stripes/*", "--list", **environment).stdout == LISTED
+    assert produce("stripes/*", "--list", "--format", "csv", **environment).stdout == LISTED
     done = produce("stripes/*", *WORDS, "--out", tmp_path / "out", **environment)
     assert (done.returncode, len(told(done.stderr))) == (0, 1), done.stderr
     assert sorted(statuses(tmp_path / "out")) == [0, 1]
