@@ -178,7 +178,8 @@ class Database(Releases):
             width: width in inches; None for one that suits its panels.
             title: whether there is a heading; None for one unless the figure is below 4.5 inches
                 wide, for a column of print.
-            caption: `figure`, or `none`; None for one unless the figure is for a column.
+            caption: `figure`, or `none`; None for one unless the figure is for a column. The words
+                of the caption are `.caption` of the plot.
 
         Raises:
             UsageError: the figure, release or workload does not exist.
@@ -192,6 +193,11 @@ class Database(Releases):
         from dbtool.figures.plot import plot
         from dbtool.figures.points import Request
 
+        if caption == "file":
+            raise UsageError(
+                "caption is 'file', which `dbtool plot` writes; here it is figure or none, and the "
+                "plot's `.caption` has the words"
+            )
         names = (workload,) if isinstance(workload, str) else workload
         request = Request(
             release=release if release is not None else self.release,

@@ -106,7 +106,7 @@ def plot(
             "--format": output_format,
             "--out": out,
             "--width": width,
-            "--title": title,
+            "--title" if title else "--no-title": title,
             "--caption": caption,
         },
     )
@@ -229,7 +229,7 @@ def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, obje
     wanted = next((name for name, value in outputs.items() if value), None)
     of_use = {"--data": "--out", "--list": "--format"}
     for name, value in {**outputs, **details}.items():
-        is_given = value is not None and value is not False
+        is_given = bool(value) if name in outputs else value is not None
         if wanted and is_given and name not in (wanted, of_use.get(wanted)):
             raise UsageError(f"{name} has no effect with {wanted}; give one of the two")
 

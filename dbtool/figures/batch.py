@@ -120,7 +120,7 @@ def write_figure(
     contents = {name: _data(points, name) for name in formats if name in DATA_FORMATS}
     if len(contents) < len(formats):
         # Matplotlib is imported where it draws.
-        from dbtool.figures.caption import caption_of, gaps_of
+        from dbtool.figures.caption import caption_text, gaps_of
         from dbtool.figures.drawing import draw
         from dbtool.figures.kinds import panels_of
         from dbtool.figures.plot import saved
@@ -128,7 +128,7 @@ def write_figure(
         gaps = gaps_of(points, panels_of(points, spec))
         lines += [f"{spec.name}: {gap[0].lower()}{gap[1:]}" for gap in gaps]
         if layout is not None and layout.caption == "file":
-            contents[CAPTION_FORMAT] = "\n\n".join([*caption_of(points, spec), ""]).encode()
+            contents[CAPTION_FORMAT] = caption_text(points, spec).encode()
             formats = [*formats, CAPTION_FORMAT]
         figure = draw(points, spec, layout)
         contents |= {

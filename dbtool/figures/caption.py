@@ -43,6 +43,11 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
     return [part for part in paragraphs if part]
 
 
+def caption_text(points: Points, spec: FigureSpec) -> str:
+    """Return the full caption as the text of a file."""
+    return "\n\n".join(caption_of(points, spec)) + "\n"
+
+
 def short_caption(points: Points, spec: FigureSpec, panels: Sequence[Panel]) -> list[str]:
     """Return the sentences of the caption in the picture, the most important first."""
     missing = points.missing or gaps_of(points, panels)

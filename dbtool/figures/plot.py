@@ -14,7 +14,7 @@ from matplotlib import rc_context
 from dbtool import __version__
 from dbtool.core.errors import counted
 from dbtool.core.files import expanded, write_whole
-from dbtool.figures.caption import alternative_text, caption_of, title_of
+from dbtool.figures.caption import alternative_text, caption_of, caption_text, title_of
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
 from dbtool.figures.layout import FigureLayout
@@ -62,6 +62,11 @@ class Plot:
     def sql(self) -> str:
         """The query that gave the points."""
         return self.drawn.sql
+
+    @property
+    def caption(self) -> str:
+        """The full caption, as `dbtool plot --caption file` writes it."""
+        return caption_text(self.drawn, self.spec)
 
     def save(self, file: str | os.PathLike[str]) -> Path:
         """Write the picture.

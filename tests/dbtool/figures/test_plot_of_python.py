@@ -1,5 +1,6 @@
 """Figures and databases as Python users and notebooks see them."""
 
+import contextlib
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -10,6 +11,11 @@ from PIL import Image
 
 import dbtool
 from dbtool.database import Database
+from dbtool.figures.batch import write_figures
+from dbtool.figures.layout import FigureLayout
+from dbtool.figures.plot import checked
+from dbtool.figures.points import Request
+from dbtool.figures.specs import find_figure
 from tests.support.made_up import curve, write_shard
 
 WORKLOAD = "mnist/fc_64_64_64/sgd"
@@ -32,6 +38,19 @@ def test_a_plot_has_the_points_and_the_query_that_gave_them(db: Database) -> Non
     assert plot.figure.get_figwidth() == 4.0
     assert repr(plot) == "<Plot steps: Steps to result against batch size, 2 points>"
     assert db.plot("steps", goal=0.95).points["y"].to_list() == [0, 0]
+
+
+def test_the_words_of_the_caption_are_those_of_the_file(db: Database, tmp_path: Path) -> None:
+    with dbtool.open(db.source) as database, contextlib.ExitStack() as stack:
+        layout = FigureLayout(caption="file")
+        specs, request = [find_figure("steps")], checked(database, Request())
+        written = write_figures(database, specs, request, tmp_path, ["svg"], layout)
+        list(stack.enter_context(contextlib.closing(written)))
+    plot = db.plot("steps", caption="none")
+    assert plot.caption == (tmp_path / "steps.txt").read_text()
+    assert plot.caption.startswith("Where do perfect scaling")
+    with pytest.raises(dbtool.UsageError, match=r"`dbtool plot` writes; here it is figure or none"):
+        db.plot("steps", caption="file")
 
 
 def test_a_notebook_shows_the_picture_that_is_saved(db: Database, tmp_path: Path) -> None:
