@@ -37,6 +37,21 @@ CREATE MACRO at_border(value, space) AS coalesce(position_in_range(value, space)
 -- Whether a metric is an error of the validation split.
 CREATE MACRO is_validation_error(metric) AS metric IN ('val_cross_entropy_error', 'val_classification_error');
 
+-- A number of steps, each counted as many times as its batch is larger than the first one. changes are pairs of a step and the
+-- factor by which batches are larger after it, in order.
+CREATE MACRO grown_steps(steps, changes) AS steps + coalesce(list_sum(list_transform(
+    changes,
+    lambda change, place: greatest(steps - change[1], 0) * (change[2] - coalesce(changes[place - 1][2], 1))
+)), 0);
+
+-- The changes of the batch size within the trials of a workload, as grown_steps takes them.
+CREATE MACRO batch_changes(definition) AS try_cast(json_object_of(definition, 'batch_schedule') AS BIGINT[][]);
+
+-- The training examples that a trial takes in its first steps: steps times the batch size, or more where the workload's
+-- definition has a batch_schedule. The batch of one step is the difference to the step before.
+CREATE MACRO examples_after(steps, batch_size, definition) AS
+    try_cast(batch_size * grown_steps(steps, batch_changes(definition)) AS BIGINT);
+
 -- The studies of some workloads, of one release and of some batch sizes (each NULL: of any), with the metric and the goal that
 -- they are asked for (each NULL: their workload's own), a row a study.
 CREATE MACRO study_goals(workload_names, release_name, batch_sizes, metric_name, goal_value) AS TABLE
@@ -48,6 +63,7 @@ SELECT
     coalesce(goal_value, goal)::DOUBLE AS goal,
     goal_inclusive,
     train_steps,
+    examples_after(train_steps, batch_size, definition) AS examples,
     stopped,
     search_space,
     search
@@ -224,18 +240,6 @@ crossed AS MATERIALIZED (FROM sustained_crossings('goals', evaluation_count)),
 crossings AS (FROM seconds_of('crossed'))
 FROM steps_of_trials(asked, 'crossings');
 
--- A number of steps, each counted as many times as its batch is larger than the first one. changes are pairs of a step and the
--- factor by which batches are larger after it, in order.
-CREATE MACRO grown_steps(steps, changes) AS steps + coalesce(list_sum(list_transform(
-    changes,
-    lambda change, place: greatest(steps - change[1], 0) * (change[2] - coalesce(changes[place - 1][2], 1))
-)), 0);
-
--- The training examples that a trial takes in its first steps: steps times the batch size, or more where the workload's
--- definition has a batch_schedule. The batch of one step is the difference to the step before.
-CREATE MACRO examples_after(steps, batch_size, definition) AS
-    try_cast(batch_size * grown_steps(steps, try_cast(json_object_of(definition, 'batch_schedule') AS BIGINT[][])) AS BIGINT);
-
 -- Rows of trial_steps with the evaluations around the goal: after is the last one that missed it, after which steps is the first
 -- that did not. A trial that never passed the goal would have after all its evaluations; of one without any after is 0, and of
 -- one of a source that tells of the goal alone the step before.
@@ -376,7 +380,7 @@ FROM (
 GROUP BY ALL;
 
 -- The best value of a metric within a budget: a row for each row of what is asked, which has release, workload, batch_size,
--- metric, asked_trials, most_steps and most_examples (steps times batch size); of the last three each may be NULL. Trials
+-- metric, asked_trials, most_steps and most_examples (see examples_after); of the last three each may be NULL. Trials
 -- count as in study_steps; ties go to the smaller step, then to the smaller trial_id. value, step and all about the trial
 -- are NULL where there is none.
 CREATE MACRO study_best(asked) AS TABLE
@@ -389,6 +393,7 @@ WITH questions AS MATERIALIZED (
             ORDER BY release, workload, batch_size, metric, asked_trials, most_steps, most_examples
         ) AS asked_row
     FROM query_table(asked)
+    LEFT JOIN (SELECT release, workload, batch_changes(definition) AS changes FROM workloads) USING (release, workload)
 ),
 studies_asked AS (
     SELECT DISTINCT release, workload, batch_size, metric, maximize, first_trials
@@ -421,11 +426,12 @@ best AS (
     SELECT asked_row, step, cost, trial_id
     FROM questions
     JOIN best_at_step USING (release, workload, batch_size, metric, first_trials)
-    WHERE step <= coalesce(most_steps, step) AND step * batch_size <= coalesce(most_examples, step * batch_size)
+    WHERE step <= coalesce(most_steps, step)
+    AND (most_examples IS NULL OR batch_size * grown_steps(step, changes) <= most_examples)
     QUALIFY row_number() OVER (PARTITION BY asked_row ORDER BY cost, step) = 1
 )
 SELECT
-    questions.* EXCLUDE (maximize, first_trials, asked_row),
+    questions.* EXCLUDE (maximize, first_trials, asked_row, changes),
     cost(best.cost, questions.maximize) AS value,
     best.step AS step,
     trial_id,
@@ -568,7 +574,7 @@ WITH asked AS (
     FROM study_goals(NULL, release_name, NULL, metric_name, NULL)
     WHERE named_in(workload, workload_name)
     AND train_steps >= coalesce(most_steps, 0)
-    AND train_steps * batch_size >= coalesce(most_examples, 0)
+    AND examples >= coalesce(most_examples, 0)
     AND NOT (stopped AND most_steps IS NULL AND most_examples IS NULL)
 )
 SELECT release, workload, batch_size, metric, value, step, trial_id, trials, learning_rate, momentum, metaparameters

@@ -25,7 +25,7 @@ asked AS (
     FROM workloads
     JOIN studies USING (release, workload)
     CROSS JOIN budgets
-    WHERE train_steps * batch_size >= epochs * train_examples
+    WHERE examples_after(train_steps, batch_size, definition) >= epochs * train_examples
 )
 SELECT
     release,

@@ -3,7 +3,7 @@
 -- The learning curve of the trial of each study that reached the workload's own goal first, among its first 100 trials. A row
 -- is an evaluation; at most 20 a study are shown, always with the last one.
 --
--- - examples: steps times batch size.
+-- - examples: steps times batch size, or more where the batch grows within a trial.
 -- - epochs: examples divided by the size of the data set.
 --
 -- A study that missed the goal has no rows.
@@ -25,13 +25,13 @@ SELECT
     learning_rate,
     momentum,
     step,
-    step * batch_size AS examples,
-    round(step * batch_size / train_examples, 3) AS epochs,
+    batch_size * grown_steps(step, changes) AS examples,
+    round(examples / train_examples, 3) AS epochs,
     metric,
     value,
     step = steps AS at_goal
 FROM evaluations_of('best')
-JOIN (SELECT release, workload, train_examples FROM workloads) USING (release, workload)
+JOIN (SELECT release, workload, train_examples, batch_changes(definition) AS changes FROM workloads) USING (release, workload)
 CROSS JOIN settings
 WHERE trial_id = best_trial AND value IS NOT NULL
 WINDOW whole AS (PARTITION BY release, workload, batch_size)

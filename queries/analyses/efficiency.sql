@@ -4,7 +4,8 @@
 -- the first best_of trials, as many as every study of the workload has.
 --
 -- - steps: the time to the result, where a larger batch takes no longer.
--- - examples: steps times batch size, the computation. epochs: examples divided by the size of the data set.
+-- - examples: steps times batch size, or more where the batch grows within a trial: the computation. epochs: examples divided by
+--   the size of the data set.
 -- - reduction: how many times fewer steps than at the workload's smallest batch size.
 -- - efficiency: reduction divided by that of perfect scaling. It is 1 where twice the batch size takes half the steps.
 -- - gain: how many times fewer steps a doubling of the batch size takes, from the next smaller batch size. 2 is perfect
@@ -24,8 +25,16 @@ trial_rows AS (FROM trial_steps('asked')),
 setting_rows AS (FROM steps_of_settings('trial_rows')),
 equal AS (FROM equal_trials('setting_rows', 5)),
 results AS (
-    SELECT release, workload, batch_size, goal, best_of, steps, steps * batch_size AS examples
+    SELECT
+        release,
+        workload,
+        batch_size,
+        goal,
+        best_of,
+        steps,
+        examples_after(steps, batch_size, definition) AS examples
     FROM study_steps('equal')
+    JOIN (SELECT release, workload, definition FROM workloads) USING (release, workload)
 ),
 beaten AS (
     SELECT results.release, results.workload, results.batch_size, count(*) AS better

@@ -11,7 +11,7 @@ WITH asked AS (
         $most_examples::BIGINT AS most_examples
     FROM study_goals($workloads, $release, $batch_sizes, $metric, NULL)
     WHERE train_steps >= coalesce($most_steps, 0)
-        AND train_steps * batch_size >= coalesce($most_examples, 0)
+        AND examples >= coalesce($most_examples, 0)
         AND NOT (stopped AND $most_steps IS NULL AND $most_examples IS NULL)
 )
 SELECT

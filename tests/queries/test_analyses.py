@@ -319,3 +319,23 @@ def test_best_curves(db: Database) -> None:
     assert steps == sorted([*range(0, 301, 20), 45])
     assert {row[0] for row in rows} == set(STEPS)
     assert {row[0]: row[2] for row in rows if row[-1]} == STEPS
+
+
+def test_examples_are_those_of_batches_that_grow(tmp_path: Path) -> None:
+    # Batches of 4, from step 10 on of 8, from step 15 on of 16: 4 x 10, 8 x 5, 16 x 5 examples.
+    growing: dict[str, Any] = {
+        "batch_schedule": [[10, 2], [15, 4]],
+        "train_examples": 100,
+        "train_steps": 20,
+    }
+    measured = [(0, 0.9), (10, 0.6), (15, 0.4), (20, 0.3)]
+    trials = [(n, "COMPLETE", {"learning_rate": 0.1 + n}, _rows(measured)) for n in range(5)]
+    write_shard(tmp_path, workload=WORKLOAD, batch_size=4, goal=0.35, trials=trials, **growing)
+    with open_database(tmp_path) as db:
+        curve = db.sql("best_curves").polars()
+        assert curve["examples"].to_list() == [0, 40, 80, 160]
+        assert curve["epochs"].to_list() == [0, 0.4, 0.8, 1.6]
+        assert db.sql("efficiency").polars().select("steps", "examples").rows() == [(20, 160)]
+        assert db.sql("best_by_epochs").polars().select("epochs", "step").rows() == [(1, 15)]
+        for most, steps in {80: [15], 79: [10], 160: [20], 161: []}.items():
+            assert db.best(WORKLOAD, most_examples=most)["step"].to_list() == steps
