@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.walk import entries, is_text, status_of, walk
+from dbtool.core.walk import entries, is_file, is_text, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,10 +49,18 @@ def make_folder(folder: Path, instead: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        # This raises an error of its own for a link to a missing target.
-        is_there = status_of(folder) is not None and isinstance(error, FileExistsError)
-        reason = "it is a file" if is_there else error.strerror
-        raise DbtoolError(f"cannot make the folder {folder}: {reason}; {instead}") from error
+        raise DbtoolError(
+            f"cannot make the folder {folder}: {reason_of(error, folder)}; {instead}"
+        ) from error
+
+
+def reason_of(error: OSError, path: Path) -> str:
+    """Return why a path cannot be written to; where a file is in its way, which one."""
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        for each in (path, *path.parents):
+            if is_file(each):
+                return f"{'it' if each == path else each} is a file"
+    return error.strerror or str(error)
 
 
 def _require_text(path: Path, instead: str) -> None:

@@ -17,7 +17,7 @@ import polars as pl
 from polars import selectors
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.files import expanded, write_whole
+from dbtool.core.files import expanded, reason_of, write_whole
 from dbtool.figures.points import NoDataError, keep_crossings, past, read_points
 from dbtool.figures.specs import DATA_FORMATS, FORMATS
 
@@ -187,10 +187,8 @@ def writing(folder: Path) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        is_file = isinstance(error, FileExistsError)
-        reason = "it is not a folder" if is_file else error.strerror or str(error)
         raise DbtoolError(
-            f"cannot write to {str(folder)!r}: {reason}; name another folder"
+            f"cannot write to {str(folder)!r}: {reason_of(error, folder)}; name another folder"
         ) from error
 
 

@@ -60,6 +60,7 @@ _SOFTWARE = f"""\
 @misc{{dbtool,
   title = {{dbtool: a database of training measurements across batch sizes}},
   author = {{{{The dbtool authors}}}},
+  year = {{2026}},
   note = {{Version {__version__}}},
 }}
 """

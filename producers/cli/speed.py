@@ -11,6 +11,7 @@ import jax
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import UsageError
+from dbtool.core.files import reason_of
 from producers.training.stream import WAITED
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def profiled(events: SweepEvents, folder: Path | None) -> Iterator[SweepEvents]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"cannot write into {folder}: {error.strerror}; choose another folder with --profile"
+            f"cannot write into {folder}: {reason_of(error, folder)}; choose another folder with "
+            "--profile"
         ) from error
     calls = 0
     with contextlib.ExitStack() as trace:

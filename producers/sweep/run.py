@@ -25,6 +25,7 @@ import filelock
 import msgspec
 
 from dbtool.core.errors import DbtoolError
+from dbtool.core.files import reason_of
 from dbtool.core.index import Index, differences
 from dbtool.core.manifest import SWEEP_LOCK, SWEEP_WORK, About, is_release
 from dbtool.core.release import read_release
@@ -330,7 +331,8 @@ def _held(path: Path, holder: str) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise DbtoolError(
-            f"cannot write into {path.parent}: {error.strerror}; choose another folder with --out"
+            f"cannot write into {path.parent}: {reason_of(error, path.parent)}; choose another "
+            "folder with --out"
         ) from error
     try:
         yield
