@@ -3,10 +3,12 @@
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import dbtool
 from dbtool.analysis.scaling import Settings
+from dbtool.report.scaling import scaling_of_table
 from dbtool.report.words import sentences
 
 ROOT = Path(__file__).parents[2]
@@ -25,8 +27,11 @@ COMPARED = [
 ]
 CLAIM = re.compile(r"([\d.,]+) \(([\d.,]+) to ([\d.,]+)\)")
 SAID = re.compile(r"([\d.,]+)(?: times that of [\w/]+)? \(95%: ([\d.,]+) to ([\d.,]+)[);]")
-# Its intervals are of shares.
-OTHER = re.compile(r"^### Trials that diverged$.*?^## ", re.MULTILINE | re.DOTALL)
+# Intervals of shares, predictions, and tables that `make docs` writes from their commands.
+OTHER = re.compile(
+    r"^### Trials that diverged$.*?^## |^### Two predictions$.*?^## |^```\n\n(?:\|.*\n)+",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def _told() -> set[tuple[str, ...]]:
@@ -42,6 +47,11 @@ def _told() -> set[tuple[str, ...]]:
         told |= set(SAID.findall(" ".join(sentences(few.answers[0].scaling, Settings()))))
         for _, _, said in db.scaling("mnist/fc_128_128_128/*", against=sgd).statements():
             told |= set(SAID.findall(" ".join(said)))
+        for name in ("mnist/fc_128_128_128/sgd", "mnist/fc_1024/sgd"):
+            steps = db.scaling(name).rows("steps").filter(pl.col("batch_size") >= 16)
+            without = scaling_of_table(steps.select("batch_size", "steps"))
+            for found in (db.scaling(name, sustained=2), without):
+                told |= set(SAID.findall(" ".join(sentences(found.answers[0].scaling, Settings()))))
     for release, workloads, goal in COMPARED:
         with dbtool.open(ROOT / "data" / release) as db:
             rows = db.scaling(workloads, goal=goal).rows("comparison").drop_nulls("win")
