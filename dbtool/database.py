@@ -381,6 +381,7 @@ def _page_material(
     from dbtool.figures.plot import checked, packed_figures
     from dbtool.figures.points import Request
     from dbtool.figures.specs import ALL, chosen_specs
+    from dbtool.figures.style import page_looks
     from dbtool.release.citation import bibtex
 
     release = known_release(db, release)
@@ -395,7 +396,7 @@ def _page_material(
     asked = Request(release, workloads=names, trainable=frozenset(trainable))
     specs = chosen_specs([ALL], any_workloads=names is not None)
     figures = packed_figures(db, specs, checked(db, asked), on_progress)
-    return Material(db, chosen, figures, bibtex(db, release))
+    return Material(db, chosen, figures, bibtex(db, release), page_looks())
 
 
 def _next(workloads: pl.DataFrame) -> str:

@@ -198,6 +198,7 @@ def facts_of(
     workloads: Sequence[Mapping[str, Any]],
     *,
     bibtex: str,
+    looks: Mapping[str, Any],
     options: Sequence[str] = (),
     files: Mapping[str, Mapping[str, Any]] | None = None,
     shard_bytes: Mapping[str, int] | None = None,
@@ -208,6 +209,7 @@ def facts_of(
         db: the database.
         workloads: from `write_tables`.
         bibtex: how to cite the releases.
+        looks: colours and markers of series, from `dbtool.figures.style.page_looks`.
         options: command line words that select the same releases, repeated in commands.
         files: path and bytes of the tables by their names, for a page beside a release.
         shard_bytes: sizes of the release's shards by path, likewise.
@@ -220,6 +222,7 @@ def facts_of(
         "options": list(options),
         "releases": [row for row in releases.rows(named=True) if row["release"] in used],
         "bibtex": bibtex,
+        "looks": looks,
         "workloads": [{**row, "studies": _studies(db, row, shard_bytes)} for row in workloads],
         "queries": {
             file.stem.removeprefix("copy_"): file.read_text(encoding="utf-8")

@@ -43,12 +43,14 @@ class Material:
         chosen: the workloads.
         figures: JSON, gzipped, from `dbtool.figures.plot.packed_figures`.
         bibtex: how to cite the releases.
+        looks: colours and markers of series, from `dbtool.figures.style.page_looks`.
     """
 
     db: Releases
     chosen: Chosen
     figures: bytes
     bibtex: str
+    looks: Mapping[str, Any]
 
 
 def write_alone(
@@ -73,7 +75,9 @@ def write_alone(
     tables = PageTables(trials, improvements, None if material.chosen.is_large else curves)
     workloads = write_tables(material.db, material.chosen, tables, on_progress)
     text = page(
-        facts_of(material.db, workloads, bibtex=material.bibtex, options=options),
+        facts_of(
+            material.db, workloads, bibtex=material.bibtex, looks=material.looks, options=options
+        ),
         trials=trials.getvalue(),
         improvements=improvements.getvalue(),
         curves=curves.getvalue(),
@@ -117,6 +121,7 @@ def write_beside(
         material.db,
         workloads,
         bibtex=material.bibtex,
+        looks=material.looks,
         files=files,
         shard_bytes=shard_bytes,
     )

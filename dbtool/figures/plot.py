@@ -14,14 +14,16 @@ from matplotlib import rc_context
 from dbtool import __version__
 from dbtool.core.errors import counted
 from dbtool.core.files import expanded, write_whole
-from dbtool.figures.caption import alternative_text, caption_of, caption_text, title_of
+from dbtool.figures.caption import alternative_text, caption_of, caption_text
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
 from dbtool.figures.layout import FigureLayout
+from dbtool.figures.legend import names_of, shared_names
+from dbtool.figures.names import readable
 from dbtool.figures.points import NoDataError, keep_crossings, read_points
 from dbtool.figures.scaling import BY_GOAL, SCALING_FIGURE, goal_points, scaling_points
 from dbtool.figures.specs import find_figure, format_of
-from dbtool.figures.style import DOTS_PER_INCH, RC
+from dbtool.figures.style import ACCENT, DOTS_PER_INCH, RC, Mark, page_colour
 from dbtool.store.questions import chosen_workloads, known_release
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.scaling import Settings
-    from dbtool.figures.panels import Panel
+    from dbtool.figures.panels import Curve, Panel
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureSpec
     from dbtool.store.releases import Releases
@@ -225,27 +227,26 @@ def packed_figures(
 
 
 def _figure(points: Points, spec: FigureSpec) -> dict[str, Any]:
-    panels = [_panel(panel) for panel in panels_of(points, spec)]
+    panels = panels_of(points, spec)
+    shared = shared_names([names_of(panel) for panel in panels])
     return {
         "name": spec.name,
         "label": spec.label,
         "full_name": spec.full_name,
         "heading": spec.heading,
-        "title": title_of(points, spec),
+        "question": spec.question,
         "command": spec.command,
         "caption": caption_of(points, spec),
         "alternative": alternative_text(points, spec),
-        "kind": spec.kind,
         "sql": points.sql,
         "types": [_type(kind) for kind in points.rows.dtypes],
         "csv": points.csv(),
-        "x": panels[0]["x"],
-        "y": panels[0]["y"],
-        "panels": panels,
+        "legend": [_named(mark) for mark in shared],
+        "panels": [_panel(panel, [] if shared else names_of(panel)) for panel in panels],
     }
 
 
-def _panel(panel: Panel) -> dict[str, Any]:
+def _panel(panel: Panel, legend: Sequence[Mark]) -> dict[str, Any]:
     """Return how a panel is drawn; its rows are those with its panel_order."""
     (x_label, y_label), (x_scale, y_scale) = panel.labels, panel.scales
     return {
@@ -255,6 +256,32 @@ def _panel(panel: Panel) -> dict[str, Any]:
         "goal": panel.goal,
         "x": {"label": x_label, "scale": x_scale},
         "y": {"label": y_label, "scale": y_scale},
+        "series": {curve.name: _named(_mark(panel, curve)) for curve in reversed(panel.curves)},
+        "legend": [_named(mark) for mark in legend],
+        "names": {
+            name: readable(name)
+            for curve in panel.curves
+            for name in curve.column("workload")
+            if panel.kind == "forest"
+        },
+    }
+
+
+def _mark(panel: Panel, curve: Curve) -> Mark:
+    """Return how a curve looks; of the trials of a study the first alone has a colour."""
+    colour = curve.colour
+    if panel.kind == "curves" and not panel.renderer.names_curves(panel):
+        colour = ACCENT if any(curve.column("best")) else ""
+    return Mark(curve.label, {**panel.renderer.sample(curve), "color": colour})
+
+
+def _named(mark: Mark) -> dict[str, str]:
+    """Return a series by its name, colour and marker; "" where it has none."""
+    colour = mark.look["color"]
+    return {
+        "label": mark.text,
+        "colour": page_colour(colour) if colour else "",
+        "marker": mark.look.get("marker", ""),
     }
 
 

@@ -7,11 +7,14 @@ after a colon the curve it belongs to: so the key explains what is drawn, and no
 
 from __future__ import annotations
 
+import colorsys
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.colors import LinearSegmentedColormap, to_hex
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
+from matplotlib.markers import MarkerStyle
 
 from dbtool.figures.names import NAMES, Name, form_a_sequence
 
@@ -183,3 +186,34 @@ def sequence(count: int) -> list[str]:
     """Return colours from light to dark, evenly spaced along SEQUENCE."""
     colour_at = LinearSegmentedColormap.from_list("sequence", SEQUENCE)
     return [to_hex(colour_at(index / max(count - 1, 1))) for index in range(count)]
+
+
+def page_looks() -> dict[str, Any]:
+    """Return the colours and markers of series for a page in the browser, as JSON values.
+
+    A marker is the polygons of which it consists, in units of its size.
+    """
+    shapes = {marker: MarkerStyle(marker) for marker in MARKERS}
+    return {
+        "colours": {name: page_colour(each.colour) for name, each in NAMES.items() if each.colour},
+        "others": [page_colour(colour) for colour in OTHER_COLOURS],
+        "markers": {
+            marker: [
+                np.asarray(polygon).round(3).tolist()
+                for polygon in shape.get_path().transformed(shape.get_transform()).to_polygons()
+            ]
+            for marker, shape in shapes.items()
+        },
+    }
+
+
+def page_colour(colour: str) -> str:
+    """Return a colour as CSS: as it is on light ground, and lighter on dark ground.
+
+    Example:
+        >>> page_colour("#173f8a")
+        'light-dark(#173f8a, #5f8de4)'
+    """
+    hue, light, saturation = colorsys.rgb_to_hls(*to_rgb(colour))
+    lighter = to_hex(colorsys.hls_to_rgb(hue, max(light, 0.53 + 0.33 * light), saturation))
+    return f"light-dark({colour}, {lighter})"

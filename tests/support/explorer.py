@@ -21,6 +21,7 @@ from dbtool.explorer.page import Material, write_alone
 from dbtool.figures.plot import packed_figures
 from dbtool.figures.points import Request
 from dbtool.figures.specs import find_figure
+from dbtool.figures.style import page_looks
 from dbtool.release.citation import bibtex
 
 REQUIRED = "DBTOOL_REQUIRE_EXPLORER"
@@ -52,7 +53,9 @@ def write_page(db: Path, out: Path, *figures: str) -> Path:
     """Writes what `dbtool explore` does, but for figures that are not named; they take the time."""
     with dbtool.open(db) as opened:
         packed = packed_figures(opened, [find_figure(name) for name in figures], Request())
-        material = Material(opened, choose(opened, None, None), packed, bibtex(opened))
+        material = Material(
+            opened, choose(opened, None, None), packed, bibtex(opened), page_looks()
+        )
         write_alone(material, out, ["--db", str(db)])
     return out
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -87,9 +88,20 @@ def test_figures_have_their_points_and_say_how_they_are_drawn(page, db):
     assert [panel["number"] for panel in each["panels"]] == sorted(
         {*points.rows["panel_order"]} - {*points.lone}
     )
-    assert each["x"] == {"label": "Batch size", "scale": "log2"}
-    assert each["y"]["scale"] == "log10"
-    assert each["caption"][0].startswith(spec.question)
+    axes = {
+        "x": {"label": "Batch size", "scale": "log2"},
+        "y": {"label": "Learning rate", "scale": "log10"},
+    }
+    assert all(panel[name] == axis for panel in each["panels"] for name, axis in axes.items())
+    assert each["caption"][0].startswith(each["question"])
+    markers = contents_of(page).facts["looks"]["markers"]
+    for panel in each["panels"]:
+        rows = points.rows.filter(pl.col("panel_order") == panel["number"])
+        assert {*panel["series"]} == {*rows["series"]}
+        assert all(look["marker"] in markers for look in panel["series"].values())
+    simple_cnn = each["panels"][0]["series"]["simple_cnn_base"]
+    assert simple_cnn["label"] == "Simple CNN"
+    assert simple_cnn["colour"].startswith("light-dark(#12806a, ")
     [missing] = figures["missing"]
     assert missing["full_name"] == find_figure("1").full_name
     assert "has no rows of figure_01" in missing["reason"]

@@ -3,13 +3,14 @@
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { choicesOf } from "./choices";
+import { looksOf } from "./charts/common";
 import { type Curve, curveOfOwn, curveOfWorkload, labelsOf, relative } from "./curves";
-import { type Drawn, Held } from "./data/held";
+import { type Drawn, held } from "./data/held";
 import { type OwnCurve, ownCurves, withOwn } from "./data/own";
-import { type Facts, keyOf, metricOf, readFacts, type Workload } from "./facts";
+import { facts, keyOf, metricOf, type Named, type Workload } from "./facts";
 import { counted } from "./numbers";
 import { Controls } from "./parts/Controls";
-import { Figures } from "./parts/Figures";
+import { Atlas, Figures } from "./parts/Figures";
 import { Own } from "./parts/Own";
 import { Picker } from "./parts/Picker";
 import { Scaling } from "./parts/Scaling";
@@ -19,11 +20,11 @@ import { Top } from "./parts/Top";
 import { addressOf, type State, stateOf } from "./state";
 import { openStudy } from "./study";
 
-function App({ facts, held }: { facts: Facts; held: Held }) {
-  const [state, setState] = useState(() => stateOf(location.hash, facts));
+function App() {
+  const [state, setState] = useState(() => stateOf(location.hash));
   const [own, setOwn] = useState<OwnCurve[]>([]);
   const change = (part: Partial<State>) => setState((before) => ({ ...before, ...part }));
-  useAddress(state, facts, setState);
+  useAddress(state, setState);
   const take = async (files: Iterable<File>) => {
     for (const file of files) {
       try {
@@ -35,29 +36,30 @@ function App({ facts, held }: { facts: Facts; held: Held }) {
     }
   };
   useDrop(take);
-  const { drawn, isReading } = useDrawn(facts, held, state);
+  const { drawn, isReading } = useDrawn(state);
   const choices = useMemo(() => choicesOf(state, drawn, own), [state.metric, drawn, own]);
   const curves = useMemo(() => curvesOf(state, drawn, own), [state, drawn, own]);
+  const looks = new Map(curves.map((each): [string, Named] => [each.key, each]));
   const open = openOf(state, curves, drawn);
   return (
     <>
-      <Top facts={facts} state={state} change={change} />
-      {state.view === "figures" ? (
-        <main id="app" tabIndex={-1} class="layout" style={{ display: "block" }}>
-          <Figures facts={facts} name={state.figure} choose={(figure) => change({ figure })} />
+      <Top state={state} change={change} />
+      {state.view !== "scaling" ? (
+        <main id="app" tabIndex={-1} class="layout alone">
+          {state.view === "atlas" ? <Atlas /> : <Figures name={state.figure} choose={(figure) => change({ figure })} />}
         </main>
       ) : (
         <div class="layout">
           <div class="side">
-            <Picker facts={facts} picked={state.workloads} onPick={(workloads) => change({ workloads, goal: null })} />
+            <Picker picked={state.workloads} looks={looks} onPick={(workloads) => change({ workloads, goal: null })} />
             <Own own={own} take={take} remove={(gone) => setOwn(own.filter((each) => each !== gone))} />
           </div>
           <main id="app" tabIndex={-1} class="scaling" aria-busy={isReading}>
             <Controls state={state} choices={choices} change={change} />
-            <Scaling facts={facts} state={state} curves={curves} change={change}>
-              {open && <Study facts={facts} held={held} study={open} pinned={state.trial} change={change} />}
+            <Scaling state={state} curves={curves} change={change}>
+              {open && <Study study={open} pinned={state.trial} change={change} />}
             </Scaling>
-            <About facts={facts} />
+            <About />
           </main>
         </div>
       )}
@@ -65,18 +67,29 @@ function App({ facts, held }: { facts: Facts; held: Held }) {
   );
 }
 
-function About({ facts }: { facts: Facts }) {
-  const words = facts.releases.map((each) => `${each.title ?? each.release}${each.licence ? ` (${each.licence})` : ""}`);
+function About() {
   const where = facts.files ? "It reads from the server that it came from alone." : "It holds all that it shows and sends nothing anywhere.";
   return (
-    <p class="about">
-      {counted(facts.workloads.length, "workload")} of {words.join("; ")}. Made by dbtool {facts.version}. {where}
-    </p>
+    <footer class="about">
+      <details>
+        <summary>
+          {counted(facts.workloads.length, "workload")} of {counted(facts.releases.length, "release")}
+        </summary>
+        <ul>
+          {facts.releases.map(({ release, title, licence }) => (
+            <li key={release}>{[title ?? release, licence && `(${licence})`].filter(Boolean).join(" ")}</li>
+          ))}
+        </ul>
+      </details>
+      <p>
+        Made by dbtool {facts.version}. {where}
+      </p>
+    </footer>
   );
 }
 
 /** Keeps the page's address and its state the same. */
-function useAddress(state: State, facts: Facts, setState: (state: State) => void): void {
+function useAddress(state: State, setState: (state: State) => void): void {
   const known = useRef(location.hash);
   const timer = useRef<number | undefined>(undefined);
   useEffect(() => {
@@ -84,13 +97,13 @@ function useAddress(state: State, facts: Facts, setState: (state: State) => void
       // What still waits to be put into the address is older than what now stands there.
       clearTimeout(timer.current);
       known.current = location.hash;
-      setState(stateOf(location.hash, facts));
+      setState(stateOf(location.hash));
     };
     window.addEventListener("hashchange", changed);
     return () => window.removeEventListener("hashchange", changed);
   }, []);
   useEffect(() => {
-    const address = addressOf(state, facts);
+    const address = addressOf(state);
     // A slider would fill the history, and browsers refuse more than so many changes a second.
     timer.current = window.setTimeout(() => {
       // One that was put there since is newer than the state.
@@ -105,26 +118,18 @@ function useAddress(state: State, facts: Facts, setState: (state: State) => void
 /** Takes CSV files that are dropped anywhere on the page. */
 function useDrop(take: (files: Iterable<File>) => void): void {
   useEffect(() => {
-    const gone = new AbortController();
-    const on = (type: "dragover" | "dragleave" | "drop", act: (event: DragEvent) => void) =>
-      document.addEventListener(type, act, { signal: gone.signal });
-    const show = (isDropping: boolean) => document.body.classList.toggle("dropping", isDropping);
-    on("dragover", (event) => {
-      event.preventDefault();
-      show(true);
-    });
-    on("dragleave", () => show(false));
-    on("drop", (event) => {
-      event.preventDefault();
-      show(false);
-      take([...(event.dataTransfer?.files ?? [])]);
-    });
-    return () => gone.abort();
+    for (const type of ["dragover", "dragleave", "drop"] as const) {
+      document.addEventListener(type, (event) => {
+        event.preventDefault();
+        document.body.classList.toggle("dropping", type === "dragover");
+        if (type === "drop") take([...(event.dataTransfer?.files ?? [])]);
+      });
+    }
   }, []);
 }
 
 /** What was read of the workloads that are picked, in the order in which they were; what was drawn before stays until it is. */
-function useDrawn(facts: Facts, held: Held, state: State): { drawn: Drawn[]; isReading: boolean } {
+function useDrawn(state: State): { drawn: Drawn[]; isReading: boolean } {
   const picked = state.workloads.flatMap((key) => facts.workloads.filter((each) => keyOf(each) === key));
   const one = async (workload: Workload): Promise<Drawn> => ({
     workload,
@@ -142,11 +147,12 @@ const NONE: Drawn[] = [];
 function curvesOf(state: State, drawn: readonly Drawn[], own: readonly OwnCurve[]): Curve[] {
   const workloads = drawn.map((each) => each.workload);
   const labels = labelsOf(workloads, new Set(workloads.map((each) => each.release)).size > 1);
-  const curves = drawn.map((each, index) => curveOfWorkload(each, state, index, labels[index] as string));
+  const looks = looksOf([...labels, ...own.map((each) => each.label)]);
+  const curves = drawn.map((each, index) => curveOfWorkload(each, state, looks[index] as Named));
   const [first] = curves;
   for (const each of own) {
     const metric = each.metric ?? first?.metric ?? "value";
-    curves.push(curveOfOwn(each, metric, state.goal ?? first?.goal ?? null, state, curves.length));
+    curves.push(curveOfOwn(each, metric, state.goal ?? first?.goal ?? null, state, looks[curves.length] as Named));
   }
   return state.relative ? relative(curves) : curves;
 }
@@ -162,6 +168,5 @@ function openOf(state: State, curves: readonly Curve[], drawn: readonly Drawn[])
 const holder = document.getElementById("page");
 if (holder) {
   holder.replaceChildren();
-  const facts = readFacts();
-  render(<App facts={facts} held={new Held(facts)} />, holder);
+  render(<App />, holder);
 }

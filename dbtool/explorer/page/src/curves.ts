@@ -17,7 +17,7 @@ import {
 import { type Crossing, type Search, type StudyTrials, searchOf, withErrors } from "./analysis/searches";
 import type { Drawn } from "./data/held";
 import { type OwnCurve, stepsOfOwn } from "./data/own";
-import { keyOf, metricOf, type Workload } from "./facts";
+import { keyOf, metricOf, type Named, type Workload } from "./facts";
 import type { State } from "./state";
 
 /** The trial of a study that took the fewest steps. */
@@ -35,11 +35,8 @@ export interface Passed {
   winner: Fewest | null;
 }
 
-export interface Curve {
+export interface Curve extends Named {
   key: string;
-  /** Its place among those drawn, which its colour and symbol follow. */
-  index: number;
-  label: string;
   /** null for a curve of the person's own. */
   workload: Workload | null;
   metric: string;
@@ -63,11 +60,11 @@ export interface Curve {
   dividedAt: number | null;
 }
 
-export function curveOfWorkload(drawn: Drawn, state: State, index: number, label: string): Curve {
+export function curveOfWorkload(drawn: Drawn, state: State, named: Named): Curve {
   const { workload, passing } = drawn;
   const metric = metricOf(workload, state.metric) ?? "";
   const goal = state.goal ?? (metric === workload.metric ? workload.goal : null);
-  const base = { ...UNKNOWN, key: keyOf(workload), index, label, workload, metric, goal, divisor: 1, dividedAt: null };
+  const base = { ...UNKNOWN, key: keyOf(workload), ...named, workload, metric, goal, divisor: 1, dividedAt: null };
   if (!passing || goal === null || passing.studies.length === 0) return base;
   const { studies, evaluations } = passing;
   const rules = { maximize: isMaximized(metric), inclusive: workload.goal_inclusive };
@@ -83,8 +80,8 @@ export function curveOfWorkload(drawn: Drawn, state: State, index: number, label
   };
 }
 
-export function curveOfOwn(own: OwnCurve, metric: string, goal: number | null, state: State, index: number): Curve {
-  const base = { ...UNKNOWN, key: `own:${own.label}`, index, label: own.label, workload: null, metric, goal, divisor: 1, dividedAt: null };
+export function curveOfOwn(own: OwnCurve, metric: string, goal: number | null, state: State, named: Named): Curve {
+  const base = { ...UNKNOWN, key: `own:${own.label}`, ...named, workload: null, metric, goal, divisor: 1, dividedAt: null };
   const steps = stepsOfOwn(own, goal, isMaximized(metric));
   if (steps.length === 0) return base;
   // Steps alone are those to a goal that nobody tells.

@@ -1,11 +1,5 @@
 /** What the page holds: the facts of its releases, as dbtool/explorer wrote them. */
 
-export interface Release {
-  release: string;
-  title: string | null;
-  licence: string | null;
-}
-
 /** A metric of a workload, and the row group of its improvements; null: they follow from the curves. */
 export interface Metric {
   metric: string;
@@ -20,7 +14,6 @@ export type Range = {
 
 export interface Study {
   batch_size: number;
-  train_steps: number | null;
   /** Whether it ended when enough of its trials were past the workload's own goal. */
   stopped: boolean;
   /** Whether it searched near the best of another batch size, and not the whole space. */
@@ -35,13 +28,9 @@ export interface Workload {
   release: string;
   workload: string;
   dataset: string | null;
-  model: string | null;
-  optimizer: string | null;
-  sparsity: number | null;
   metric: string | null;
   goal: number | null;
   goal_inclusive: boolean;
-  train_examples: number | null;
   trials_group: number;
   curves_group: number | null;
   metrics: Metric[];
@@ -53,14 +42,23 @@ interface File {
   bytes: number;
 }
 
+/** A series: what it is called, its colour as CSS, and the letter that Matplotlib has for its marker; "" without one. */
+export interface Named {
+  label: string;
+  colour: string;
+  marker: string;
+}
+
 export interface Facts {
   version: string;
   /** The files beside the page that it reads from; null where it holds all itself. */
   files: { trials: File; improvements: File; curves?: File } | null;
   /** What commands that are copied say of the database, such as --db runs. */
   options: string[];
-  releases: Release[];
+  releases: { release: string; title: string | null; licence: string | null }[];
   bibtex: string;
+  /** As in every figure: colours of names, those of other series in turn, and markers as polygons; see figures/style.py. */
+  looks: { colours: Record<string, string>; others: string[]; markers: Record<string, [number, number][][]> };
   workloads: Workload[];
   queries: Record<string, string>;
 }
@@ -76,9 +74,7 @@ export function textOf(id: string): string {
   return text;
 }
 
-export function readFacts(): Facts {
-  return JSON.parse(textOf("facts")) as Facts;
-}
+export const facts = JSON.parse(textOf("facts")) as Facts;
 
 /** What a workload is called in the page's address: no two have the same. */
 export function keyOf(workload: Workload): string {

@@ -1,7 +1,7 @@
 /** The figures that the page holds, as dbtool/explorer wrote them. */
 
 import { type Row, rowsOfCsv } from "./csv";
-import { textOf } from "./facts";
+import { type Named, textOf } from "./facts";
 
 export interface FigureAxis {
   label: string;
@@ -16,6 +16,11 @@ export interface Panel {
   goal: string;
   x: FigureAxis;
   y: FigureAxis;
+  series: Record<string, Named>;
+  /** Of its series, where no legend serves the whole figure. */
+  legend: Named[];
+  /** What workloads are called, of critical batch sizes. */
+  names: Record<string, string>;
 }
 
 export interface Figure {
@@ -23,7 +28,7 @@ export interface Figure {
   label: string;
   full_name: string;
   heading: string;
-  title: string;
+  question: string;
   command: string;
   caption: string[];
   /** What the figure shows, for those who cannot see it. */
@@ -31,6 +36,7 @@ export interface Figure {
   sql: string;
   types: ("number" | "boolean" | "string")[];
   csv: string;
+  legend: Named[];
   panels: Panel[];
   columns: string[];
   rows: Row[];

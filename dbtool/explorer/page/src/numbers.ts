@@ -17,11 +17,7 @@ export function cellText(value: unknown): string {
   return Number.isFinite(value) ? String(value) : "";
 }
 
-const WORDS: Record<string, string> = {
-  val: "validation",
-  train: "training",
-  test: "test",
-};
+const WORDS: Record<string, string> = { val: "validation", train: "training", test: "test" };
 
 /** val_classification_error: validation classification error. */
 export function metricName(metric: string): string {

@@ -23,13 +23,21 @@ export function svgText(chart: SVGSVGElement, title: string): string {
   copy.setAttribute("viewBox", `0 ${-TITLE} ${width} ${height + TITLE}`);
   copy.setAttribute("height", String(height + TITLE));
   copy.style.fontFamily = getComputedStyle(document.body).fontFamily;
-  copy.style.color = style.getPropertyValue("--ink");
+  copy.style.color = getComputedStyle(document.body).color;
   const heading = svgElement("text", { x: 8, y: -8, "font-size": 13, fill: "currentColor" });
   heading.textContent = title;
   copy.prepend(svgElement("rect", { y: -TITLE, width, height: height + TITLE, fill: "var(--raised)" }), heading);
   for (const tip of copy.querySelectorAll('[aria-label="tip"]')) tip.remove();
   const text = new XMLSerializer().serializeToString(copy);
-  return text.replace(/var\((--[\w-]+)\)/g, (_, name: string) => style.getPropertyValue(name).trim());
+  return text
+    .replace(/var\((--[\w-]+)\)/g, (_, name: string) => style.getPropertyValue(name).trim())
+    .replace(/light-dark\((.+?), (.+?)\)/g, isDark() ? "$2" : "$1");
+}
+
+/** Whether the page is dark, by its button or the system. */
+export function isDark(): boolean {
+  const theme = document.documentElement.dataset["theme"];
+  return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
 function svgElement(name: string, attributes: Record<string, string | number>): SVGElement {

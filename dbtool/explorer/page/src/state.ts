@@ -1,9 +1,9 @@
 /** What is seen, as a value; the page's address holds it. */
 
-import { type Facts, keyOf, type Workload } from "./facts";
+import { facts, keyOf, type Workload } from "./facts";
 
 export type Line = "none" | "fit" | "first";
-export type View = "scaling" | "figures";
+export type View = "scaling" | "atlas" | "figures";
 
 export interface State {
   view: View;
@@ -26,29 +26,19 @@ export interface State {
 }
 
 /** What is seen first: of the workloads with a goal the one with most studies, of these with most trials. */
-export function firstState(facts: Facts): State {
+export function firstState(): State {
   const trials = (each: Workload) => each.studies.reduce((sum, study) => sum + study.trials, 0);
   const [most] = facts.workloads
     .filter((each) => each.goal !== null)
     .sort((a, b) => b.studies.length - a.studies.length || trials(b) - trials(a));
   const first = most ?? facts.workloads[0];
-  return {
-    view: "scaling",
-    workloads: first ? [keyOf(first)] : [],
-    metric: null,
-    goal: null,
-    trials: null,
-    relative: false,
-    line: "fit",
-    study: null,
-    trial: null,
-    figure: null,
-  };
+  const unset = { metric: null, goal: null, trials: null, study: null, trial: null, figure: null };
+  return { ...unset, view: "scaling", workloads: first ? [keyOf(first)] : [], relative: false, line: "fit" };
 }
 
 /** The state as the part of an address after #; what is as at first is left out. */
-export function addressOf(state: State, facts: Facts): string {
-  const first = firstState(facts);
+export function addressOf(state: State): string {
+  const first = firstState();
   const isFirst = state.workloads.join("\n") === first.workloads.join("\n");
   const keys = isFirst ? [] : state.workloads.length ? state.workloads : [""];
   const words: [name: string, value: string | number | null | undefined][] = [
@@ -68,14 +58,15 @@ export function addressOf(state: State, facts: Facts): string {
 }
 
 /** The state of an address; what it says wrongly is as at first. */
-export function stateOf(address: string, facts: Facts): State {
+export function stateOf(address: string): State {
   const words = new URLSearchParams(address.replace(/^#/, ""));
-  const state = firstState(facts);
+  const state = firstState();
   const known = new Map(facts.workloads.map((each) => [keyOf(each), each]));
   if (words.has("workload")) {
     state.workloads = [...new Set(words.getAll("workload"))].filter((key) => known.has(key));
   }
-  if (words.get("view") === "figures") state.view = "figures";
+  const view = words.get("view");
+  if (view === "atlas" || view === "figures") state.view = view;
   const metrics = facts.workloads.flatMap((each) => each.metrics.map((one) => one.metric));
   const metric = words.get("metric");
   if (metric !== null && metrics.includes(metric)) state.metric = metric;

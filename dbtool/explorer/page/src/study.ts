@@ -45,15 +45,8 @@ export function openStudy(curve: Curve, workload: Workload, study: Study, trials
   for (let row = 0; row < trials.trial_id.length; row++) {
     if (trials.batch_size[row] === study.batch_size) found.push(trialAt(trials, row, reached));
   }
-  return {
-    workload,
-    study,
-    metric: curve.metric,
-    metricName: metricName(curve.metric),
-    goal: curve.goal,
-    trials: found,
-    winner: search?.winner ?? null,
-  };
+  const { metric, goal } = curve;
+  return { workload, study, metric, metricName: metricName(metric), goal, trials: found, winner: search?.winner ?? null };
 }
 
 function trialAt(trials: Trials, row: number, reached: ReadonlyMap<number, number>): StudyTrial {

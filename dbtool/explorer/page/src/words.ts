@@ -1,6 +1,6 @@
 /** What is seen as words for a terminal: commands of dbtool, and SQL. */
 
-import type { Facts, Workload } from "./facts";
+import { facts, type Workload } from "./facts";
 import type { State } from "./state";
 
 type Value = string | number | null | readonly string[];
@@ -11,19 +11,19 @@ export function shellWord(text: string): string {
 }
 
 /** Commands that print rows of some workloads, one for each release. */
-export function scalingCommand(facts: Facts, state: State, workloads: readonly Workload[], rows: string): string {
+export function scalingCommand(state: State, workloads: readonly Workload[], rows: string): string {
   const asked: string[] = [];
   if (state.metric !== null) asked.push("--metric", state.metric);
   if (state.goal !== null) asked.push("--goal", String(state.goal));
   if (state.trials !== null) asked.push("--trials", String(state.trials));
-  return perRelease(facts, workloads, "scaling", [...asked, "--rows", rows]);
+  return perRelease(workloads, "scaling", [...asked, "--rows", rows]);
 }
 
-export function trialsCommand(facts: Facts, workload: Workload, batchSize: number): string {
-  return perRelease(facts, [workload], "trials", ["--batch-size", String(batchSize)]);
+export function trialsCommand(workload: Workload, batchSize: number): string {
+  return perRelease([workload], "trials", ["--batch-size", String(batchSize)]);
 }
 
-function perRelease(facts: Facts, workloads: readonly Workload[], command: string, rest: readonly string[]): string {
+function perRelease(workloads: readonly Workload[], command: string, rest: readonly string[]): string {
   const releases = [...new Set(workloads.map((each) => each.release))];
   return releases
     .map((release) => {
@@ -35,7 +35,7 @@ function perRelease(facts: Facts, workloads: readonly Workload[], command: strin
 }
 
 /** A query of the page with values in place of its parameters, for `dbtool sql` or DuckDB. */
-export function filledQuery(facts: Facts, name: string, values: Record<string, Value>): string {
+export function filledQuery(name: string, values: Record<string, Value>): string {
   const query = facts.queries[name] ?? "";
   return pasted(query).replace(/\$(\w+)/g, (found, parameter: string) =>
     Object.hasOwn(values, parameter) ? literal(values[parameter] as Value) : found,

@@ -159,3 +159,21 @@ def test_each_line_of_critical_batch_sizes_has_the_name_of_its_workload(figures)
     chart = figures.page.locator(".figure .panels svg[class^=plot]").first
     expect(chart.locator("g[aria-label='y-axis tick label'] text")).to_have_count(len(lines))
     expect(chart.locator("g[aria-label=rule] line")).to_have_count(2 * len(lines))
+
+
+def test_the_atlas_is_a_view_of_its_own(explorer):
+    explorer.button("Atlas").click()
+    explorer.expect_state(view="atlas")
+    expect(explorer.page.locator("#figure-title")).to_have_text(find_figure("atlas").full_name)
+    expect(explorer.page.locator(".figure .panels svg[class^=plot]")).to_have_count(2)
+    expect(links(explorer)).to_have_count(0)
+
+
+def test_a_series_has_the_name_and_colour_that_it_has_on_paper(figures):
+    figures.go(view="figures", figure="figure_03")
+    expect(figures.page.locator("#figure-title")).to_have_text(find_figure("3").full_name)
+    entries = figures.page.locator(".figure .legend li")
+    expect(entries.get_by_text("FC 1024", exact=True)).to_be_visible()
+    path = entries.filter(has_text="FC 1024").locator("path")
+    # #a99bdc in names.toml.
+    expect(path).to_have_css("fill", "rgb(169, 155, 220)")

@@ -51,7 +51,7 @@ def test_names_are_seen_as_text_and_make_no_elements(hostile):
     expect(page.get_by_role("checkbox", name=f"{HOSTILE} 1 batch size", exact=True)).to_be_checked()
     expect(page.locator("#steps .legend li")).to_have_text([HOSTILE, PRECISION])
     expect(page.locator("#study-title")).to_have_text(f"{HOSTILE} at batch size 32")
-    expect(page.locator("main > .about")).to_contain_text(f"workloads of {HOSTILE} (CC0-1.0)")
+    expect(page.locator("main > .about")).to_contain_text(f"{HOSTILE} (CC0-1.0)")
     hostile.unfold("steps", "critical", "search-space")
     steps, critical = hostile.tables("steps", "critical")
     for rows in (steps, critical):

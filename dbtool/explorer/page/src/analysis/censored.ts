@@ -106,13 +106,7 @@ function startOf(
 }
 
 /** The log likelihood with its first and second derivatives. */
-function likelihoodAt(
-  low: readonly number[],
-  high: readonly number[],
-  weights: readonly number[],
-  inverse: number,
-  shift: number,
-) {
+function likelihoodAt(low: readonly number[], high: readonly number[], weights: readonly number[], inverse: number, shift: number) {
   let [value, d0, d1, h00, h01, h11] = [0, 0, 0, 0, 0, 0];
   for (let index = 0; index < low.length; index++) {
     const lower = low[index]!;

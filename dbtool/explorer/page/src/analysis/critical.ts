@@ -235,10 +235,7 @@ export class Profile {
    * @param grid evenly spaced.
    * @param likelihood the log likelihood of a point.
    */
-  constructor(
-    readonly grid: Float64Array,
-    likelihood: (point: number) => number,
-  ) {
+  constructor(readonly grid: Float64Array, likelihood: (point: number) => number) {
     this.values = grid.map(likelihood);
     this.most = this.values.reduce((a, b) => Math.max(a, b));
     this.top = this.above(this.most - MISSED);
@@ -253,10 +250,7 @@ export class Profile {
       const share = above / (above - (values[outside]! - floor));
       return grid[inside]! + share * (grid[outside]! - grid[inside]!);
     };
-    return [
-      first > 0 ? crossing(first - 1, first) : -Infinity,
-      last < grid.length - 1 ? crossing(last + 1, last) : Infinity,
-    ];
+    return [first > 0 ? crossing(first - 1, first) : -Infinity, last < grid.length - 1 ? crossing(last + 1, last) : Infinity];
   }
 
   /** `peak`: where it is highest: of a flat top the middle, of any other where a parabola is highest. */

@@ -2,22 +2,46 @@
 
 import * as Plot from "@observablehq/plot";
 import { range, ticks } from "d3-array";
-import { type SymbolType, symbolCircle, symbolCross, symbolDiamond, symbolSquare, symbolStar, symbolTriangle, symbolWye } from "d3-shape";
+import { type SymbolType, symbolTimes } from "d3-shape";
+import { facts, type Named } from "../facts";
 
-/** How many series have a colour of their own; see page.css. */
-const COLOURS = 8;
-const SYMBOLS = [symbolCircle, symbolTriangle, symbolSquare, symbolDiamond, symbolStar, symbolWye, symbolCross];
+/** Markers by Matplotlib's letters; a cross for what has no area. */
+export const symbolOf = (marker: string): SymbolType => SYMBOLS.get(marker) ?? symbolTimes;
+const SYMBOLS = new Map(
+  Object.entries(facts.looks.markers).map(([name, polygons]): [string, SymbolType] => {
+    const draw: SymbolType["draw"] = (context, area) => {
+      const size = 2 * Math.sqrt(area / Math.PI);
+      for (const [[x, y], ...rest] of polygons as [[number, number], ...[number, number][]][]) {
+        context.moveTo(size * x, -size * y);
+        for (const [across, up] of rest) context.lineTo(size * across, -size * up);
+        context.closePath();
+      }
+    };
+    return [name, { draw }];
+  }),
+);
 
-export const colourOf = (index: number): string => `var(--series-${index % COLOURS})`;
-export const symbolOf = (index: number) => SYMBOLS[index % SYMBOLS.length] as SymbolType;
+/** How series look: those whose names have a colour in every figure in this one, the others in turn. */
+export function looksOf(labels: readonly string[]): Named[] {
+  const { colours, others, markers } = facts.looks;
+  const own = labels.map((label) => colours[label]);
+  const free = others.filter((each) => !own.includes(each));
+  const left = labels.filter((label) => !colours[label]);
+  const [from, letters] = [free.length ? free : others, Object.keys(markers)];
+  return labels.map((label, place) => ({
+    label,
+    colour: own[place] ?? (from[left.indexOf(label) % from.length] as string),
+    marker: letters[place % letters.length] as string,
+  }));
+}
 
 interface OfCurve {
-  curve: { index: number };
+  curve: Named;
 }
 
 /** How the points of a curve look. */
-export const colour = (each: OfCurve) => colourOf(each.curve.index);
-export const dots = { symbol: (each: OfCurve) => symbolOf(each.curve.index), fill: colour, stroke: "var(--raised)", r: 5 };
+export const colour = (each: OfCurve) => each.curve.colour;
+export const dots = { symbol: (each: OfCurve) => symbolOf(each.curve.marker), fill: colour, stroke: "var(--raised)", r: 4.5 };
 
 export type Drawing = (SVGSVGElement | HTMLElement) & Plot.Plot;
 

@@ -5,13 +5,13 @@ import { range } from "d3-array";
 import type { Row } from "../csv";
 import type { Figure, FigureAxis, Panel } from "../figures";
 import { shortNumber } from "../numbers";
-import { type Drawing, TIP, chartOf, colourOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
+import { type Drawing, TIP, chartOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
 import { forestChart } from "./forest";
 
+/** Of the trials of a study but the first. */
+const FAINT = "var(--faint)";
+const [MOST_BANDS, HIGHEST] = [3, 480];
 const DOTS = new Set(["scatter", "grid", "units"]);
-
-/** The series of a figure, in the order of their colours. */
-export const seriesOf = (figure: Figure) => [...new Set(figure.rows.map(nameOf))];
 
 /** The panels that have anything to draw, with their rows. */
 export function panelsOf(figure: Figure): { panel: Panel; rows: Row[] }[] {
@@ -24,17 +24,22 @@ const nameOf = (row: Row) => String(row["series"] ?? "");
 const numberOf = (row: Row, name: string) => (typeof row[name] === "number" ? (row[name] as number) : null);
 const isPlaced = (row: Row) => numberOf(row, "x") !== null && numberOf(row, "y") !== null;
 
-export function panelChart(panel: Panel, rows: readonly Row[], series: readonly string[], width: number): Drawing {
+export function panelChart(panel: Panel, all: readonly Row[], width: number): Drawing {
+  const rows = all.filter((row) => nameOf(row) in panel.series);
   const placed = rows.filter(isPlaced);
-  const bands = placed.filter((row) => numberOf(row, "band_low") !== null || numberOf(row, "band_high") !== null);
-  const lines = placed.filter((row) => (numberOf(row, "perfect") ?? 0) > 0);
-  const place = (row: Row) => series.indexOf(nameOf(row));
-  const colour = (row: Row) => colourOf(place(row));
-  const symbol = (row: Row) => symbolOf(place(row));
-  if (panel.kind === "forest") return forestChart(panel, placed, { colour, symbol, name: nameOf }, width);
+  // Bands of more curves would hide these, and lines of perfect scaling be a hatching.
+  const isFew = Object.keys(panel.series).length <= MOST_BANDS;
+  const bands = placed.filter((row) => isFew && (numberOf(row, "band_low") !== null || numberOf(row, "band_high") !== null));
+  const guides = placed.filter((row) => (numberOf(row, "perfect") ?? 0) > 0);
+  const lines = guides.filter((row) => isFew || nameOf(row) === nameOf(guides[0] as Row));
+  const look = (row: Row) => panel.series[nameOf(row)];
+  const colour = (row: Row) => look(row)?.colour || FAINT;
+  const symbol = (row: Row) => symbolOf(look(row)?.marker ?? "");
+  if (panel.kind === "forest") return forestChart(panel, placed, colour, width);
   // A curve is a series of one release, or one trial of a study.
   const curve = (row: Row) => [row["release"], row["series"], panel.kind === "curves" ? row["trial_id"] : ""].join("\n");
-  const height = Math.round(width * 0.72);
+  const isFlat = panel.kind === "scatter" && new Set(placed.map((row) => row["y"])).size === 1;
+  const height = Math.min(Math.round(width * (isFlat ? 0.4 : 0.72)), HIGHEST);
   const x = axis(panel.x, placed.map((row) => numberOf(row, "x") as number), width, "x");
   const y = axis(panel.y, placed.map((row) => numberOf(row, "y") as number), height, "y");
   const isDots = DOTS.has(panel.kind);
@@ -60,7 +65,7 @@ export function panelChart(panel: Panel, rows: readonly Row[], series: readonly 
           r: isDots ? 3 : 4,
           symbol,
           fill: colour,
-          stroke: "var(--raised)",
+          stroke: (row: Row) => (symbol(row) === symbolOf("") ? colour(row) : "var(--raised)"),
           strokeWidth: 0.7,
           clip: true,
         }),
@@ -77,9 +82,9 @@ function hyperbola(rows: readonly Row[]): [number, number][] {
   });
 }
 
-function told({ x, y }: Panel, row: Row): string {
+function told({ x, y, series }: Panel, row: Row): string {
   const number = (name: string) => shortNumber(row[name] as number);
-  return [nameOf(row), `${x.label || "x"} ${number("x")}`, `${y.label || "y"} ${number("y")}`].join("\n");
+  return [series[nameOf(row)]?.label, `${x.label || "x"} ${number("x")}`, `${y.label || "y"} ${number("y")}`].join("\n");
 }
 
 function axis(of: FigureAxis, values: readonly number[], pixels: number, which: "x" | "y"): Plot.ScaleOptions {

@@ -4,59 +4,47 @@ import * as Plot from "@observablehq/plot";
 import type { Row } from "../csv";
 import type { Panel } from "../figures";
 import { shortNumber } from "../numbers";
-import { type Drawing, TIP, chartOf, logDomain, sizeAxis } from "./common";
+import { type Drawing, TIP, chartOf, logDomain, sizeAxis, symbolOf } from "./common";
 
-const LINE = 17;
-const [SHARE_OF_NAMES, MOST_FOR_NAMES] = [0.46, 240];
+/** Pixels: between names, and the height and about the width of their letters. */
+const [BETWEEN, HIGH, WIDE] = [6, 11, 5.8];
+const [SHARE_OF_NAMES, MOST_FOR_NAMES] = [0.5, 340];
 
-/** How a row looks, and what it is called. */
-interface Look {
-  colour: (row: Row) => string;
-  symbol: (row: Row) => Plot.DotOptions["symbol"];
-  name: (row: Row) => string;
-}
+const low = (row: Row) => (row["low"] ?? row["x"]) as number;
+const high = (row: Row) => (row["high"] ?? row["x"]) as number;
 
-const numberOf = (row: Row, name: string) => (typeof row[name] === "number" ? (row[name] as number) : null);
-const low = (row: Row) => numberOf(row, "low") ?? numberOf(row, "x");
-const high = (row: Row) => numberOf(row, "high") ?? numberOf(row, "x");
-const nameOf = (row: Row) => String(row["workload"] ?? row["series"] ?? "");
-
-export function forestChart(panel: Panel, rows: readonly Row[], { colour, symbol, name }: Look, width: number): Drawing {
+export function forestChart(panel: Panel, rows: readonly Row[], colour: (row: Row) => string, width: number): Drawing {
+  const nameOf = (row: Row) => panel.names[String(row["workload"])] ?? "";
   const named = new Map(rows.map((row) => [row["y"], nameOf(row)]));
   const lines = [...named.keys()];
   const marginLeft = Math.min(MOST_FOR_NAMES, width * SHARE_OF_NAMES);
-  const ends = rows.flatMap((row) => [low(row), high(row)]).filter((each) => each !== null);
+  const longest = WIDE * Math.max(...[...named.values()].map((each) => each.length));
+  const pitch = BETWEEN + HIGH * Math.ceil(longest / (marginLeft - 14));
+  const ends = rows.flatMap((row) => [low(row), high(row)]);
   const x = sizeAxis(logDomain(ends, 0.03), width - marginLeft, panel.x.label);
-  const bounds = (verdict: string) => rows.filter((row) => row["verdict"] === verdict);
   const arrows = (verdict: string, rotate: number) =>
-    Plot.vector(bounds(verdict), { x: "x", y: "y", length: 16, r: 3, anchor: "start", rotate, stroke: colour, strokeWidth: 1.6 });
+    Plot.vector(rows.filter((row) => row["verdict"] === verdict), { x: "x", y: "y", length: 16, r: 3, anchor: "start", rotate, stroke: colour, strokeWidth: 1.6 });
   return chartOf(
     width,
-    LINE * (lines.length + 1) + 80,
+    pitch * (lines.length + 1) + 80,
     x,
     { axis: null, label: null, domain: [lines.length + 0.7, 0.3] },
     [
-      Plot.axisY(lines, {
-        text: (line: number) => named.get(line) ?? "",
-        lineWidth: (marginLeft - 14) / 11,
-        textOverflow: "ellipsis-middle",
-        fontSize: 11,
-        tickSize: 0,
-      }),
+      Plot.axisY(lines, { text: (line: number) => named.get(line) ?? "", lineWidth: (marginLeft - 14) / HIGH, fontSize: HIGH, tickSize: 0 }),
       Plot.ruleY(rows, { y: "y", stroke: "var(--line)" }),
       Plot.ruleY(rows, { y: "y", x1: low, x2: high, stroke: colour, strokeWidth: 1.6 }),
       arrows("lower_bound", 90),
       arrows("upper_bound", 270),
-      Plot.dot(rows, { x: "x", y: "y", r: 4, symbol, fill: colour, stroke: "var(--raised)", strokeWidth: 0.7 }),
-      Plot.tip(rows, Plot.pointerY({ x: "x", y: "y", title: (row: Row) => told(row, name(row)), ...TIP })),
+      Plot.dot(rows, { x: "x", y: "y", r: 4, symbol: (row: Row) => symbolOf(panel.series[String(row["series"])]?.marker ?? ""), fill: colour, stroke: "var(--raised)", strokeWidth: 0.7 }),
+      Plot.tip(rows, Plot.pointerY({ x: "x", y: "y", title: (row: Row) => told(row, nameOf(row)), ...TIP })),
     ],
     { marginLeft },
   );
 }
 
-function told(row: Row, series: string): string {
+function told(row: Row, name: string): string {
   const size = shortNumber(row["x"] as number);
-  const between = `${shortNumber(low(row) as number)} to ${shortNumber(high(row) as number)}`;
+  const between = `${shortNumber(low(row))} to ${shortNumber(high(row))}`;
   const bound = { lower_bound: `at least ${size}`, upper_bound: `at most ${size}` }[String(row["verdict"])];
-  return [nameOf(row), series, bound ?? `${size} (95%: ${between})`].join("\n");
+  return [name, row["series"], bound ?? `${size} (95%: ${between})`].join("\n");
 }

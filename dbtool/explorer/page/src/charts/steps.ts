@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import type { Curve } from "../curves";
 import { shortNumber } from "../numbers";
-import { type Drawing, STRIP, TIP, chartOf, colour, colourOf, dots, heightOf, logAxis, logDomain, openEnds, sizeAxis } from "./common";
+import { type Drawing, STRIP, TIP, chartOf, colour, dots, heightOf, logAxis, logDomain, openEnds, sizeAxis } from "./common";
 
 /** A point of a curve as it is drawn; y is divided where steps are relative. */
 export interface Point {
@@ -64,7 +64,7 @@ export function stepsChart(curves: readonly Curve[], width: number, relative: bo
     ...curves.map((curve) =>
       Plot.areaY(
         reached.filter((each) => each.curve === curve && each.high !== null),
-        { x: "batchSize", y1: (each: Point) => each.low ?? each.y, y2: "high", fill: colourOf(curve.index), fillOpacity: 0.13, clip: true },
+        { x: "batchSize", y1: (each: Point) => each.low ?? each.y, y2: "high", fill: curve.colour, fillOpacity: 0.13, clip: true },
       ),
     ),
     Plot.line(lines, { ...smooth, strokeDasharray: "5 4", strokeOpacity: 0.65 }),

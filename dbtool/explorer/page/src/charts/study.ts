@@ -14,7 +14,7 @@ interface Vertex {
 }
 
 const FOCUS = "var(--accent)";
-const PINNED = "var(--series-1)";
+const PINNED = "var(--pinned)";
 const DIVERGED = "var(--diverged)";
 
 export function curvesChart(study: OpenStudy, curves: Curves, pinned: number | null, width: number): Drawing {

@@ -2,7 +2,7 @@
 
 import { isMaximized, studiesOf } from "../analysis/goal";
 import type { StudyTrials } from "../analysis/searches";
-import { type Facts, type Metric, type Study, type Workload, textOf } from "../facts";
+import { facts, type Metric, type Study, type Workload, textOf } from "../facts";
 import { type Evaluations, evaluationsOf, goalsOf, NO_NUMBER } from "./evaluations";
 import { type ParquetFile, type Table, type Wanted, embeddedFile, remoteFile } from "./parquet";
 
@@ -43,11 +43,11 @@ export interface Curves {
 
 type Name = "trials" | "improvements" | "curves";
 
-export class Held {
+class Held {
   private readonly files: Record<Name, ParquetFile | null>;
   private readonly kept = new Map<string, Promise<unknown>>();
 
-  constructor(facts: Facts) {
+  constructor() {
     const file = (name: Name) => {
       const beside = facts.files?.[name];
       if (facts.files) return beside ? remoteFile(beside.path, beside.bytes) : null;
@@ -88,13 +88,13 @@ export class Held {
   }
 
   private async readCurves(workload: Workload, study: Study, metric: string): Promise<Curves> {
-    const held = workload.metrics.find((each) => each.metric === metric);
-    if (study.shards && held?.group !== null) {
+    const found = workload.metrics.find((each) => each.metric === metric);
+    if (study.shards && found?.group !== null) {
       const tables = study.shards.map(async (each) => valuesOf(await remoteFile(each.path, each.bytes).read(wantedOf(metric, null)), metric));
       const rows = (await Promise.all(tables)).flatMap((table) => rowsOf(evaluationsOf(table), study));
       return { rows: rows.sort((a, b) => a.trial_id - b.trial_id || a.step - b.step), whole: true };
     }
-    return { rows: held ? rowsOf(await this.evaluations(workload, held), study) : [], whole: held?.group === null };
+    return { rows: found ? rowsOf(await this.evaluations(workload, found), study) : [], whole: found?.group === null };
   }
 
   private read<Numbers extends string, Texts extends string = never>(name: Name, wanted: Wanted<Numbers, Texts>) {
@@ -114,6 +114,8 @@ export class Held {
     return found;
   }
 }
+
+export const held = new Held();
 
 /** What is read of a file of curves or of a shard. */
 function wantedOf(metric: string, group: number | null) {

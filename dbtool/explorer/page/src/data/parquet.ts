@@ -16,9 +16,7 @@ export interface Wanted<Numbers extends string, Texts extends string = never> {
   nan?: number;
 }
 
-const compressors = {
-  ZSTD: (input: Uint8Array, length: number) => decompress(input, new Uint8Array(length)),
-};
+const compressors = { ZSTD: (input: Uint8Array, length: number) => decompress(input, new Uint8Array(length)) };
 // Most footers are smaller; the rest takes a second request.
 const FOOTER = 1 << 14;
 

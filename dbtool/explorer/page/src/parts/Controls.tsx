@@ -15,36 +15,35 @@ const POSITIONS = 400;
 const LINES: Record<Line, string> = { fit: "fitted", first: "through the first point", none: "none" };
 
 export function Controls({ state, choices, change }: Props) {
+  const metrics = choices.metrics.map((metric): [string, string] => [metric, metricName(metric)]);
   return (
     <section class="controls" aria-label="What is asked">
       <GoalControl state={state} choices={choices} change={change} />
       <TrialsControl state={state} choices={choices} change={change} />
-      <label>
-        Metric
-        <select value={state.metric ?? ""} onChange={(event) => change({ metric: event.currentTarget.value || null, goal: null })}>
-          <option value="">each workload’s own</option>
-          {choices.metrics.map((metric) => (
-            <option key={metric} value={metric}>
-              {metricName(metric)}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Perfect scaling
-        <select value={state.line} onChange={(event) => change({ line: event.currentTarget.value as Line })}>
-          {Object.entries(LINES).map(([line, label]) => (
-            <option key={line} value={line}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Select label="Metric" value={state.metric ?? ""} options={[["", "each workload’s own"], ...metrics]} choose={(metric) => change({ metric: metric || null, goal: null })} />
+      <Select label="Perfect scaling" value={state.line} options={Object.entries(LINES)} choose={(line) => change({ line: line as Line })} />
       <label class="check">
         <input type="checkbox" checked={state.relative} onChange={(event) => change({ relative: event.currentTarget.checked })} />
         Relative steps
       </label>
     </section>
+  );
+}
+
+type Options = readonly (readonly [value: string, label: string])[];
+
+export function Select({ label, value, options, choose }: { label: string; value: string; options: Options; choose: (value: string) => void }) {
+  return (
+    <label>
+      {label}
+      <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
+        {options.map(([each, words]) => (
+          <option key={each} value={each}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

@@ -1,7 +1,7 @@
 /** The figures that `dbtool plot` draws: each with its points drawn here, its query and its rows. */
 
-import { panelChart, panelsOf, seriesOf } from "../charts/figure";
-import type { Facts } from "../facts";
+import { panelChart, panelsOf } from "../charts/figure";
+import { facts } from "../facts";
 import { type Figure, readFigures } from "../figures";
 import { save } from "../save";
 import { pasted, shellWord } from "../words";
@@ -10,16 +10,14 @@ import { Legend } from "./Legend";
 import { Table } from "./Table";
 import { useRead } from "./reading";
 
-/** More have no legend. */
-const MOST_SERIES = 16;
-
-interface Props {
-  facts: Facts;
-  name: string | null;
-  choose: (name: string) => void;
+/** Critical batch sizes of all workloads. */
+export function Atlas() {
+  const { value: all } = useRead("figures", "The figures", readFigures);
+  const atlas = all?.figures.find((each) => each.name === "atlas");
+  return atlas ? <One figure={atlas} /> : <p class="empty">{all ? "No critical batch size is known here." : "Reading the figures …"}</p>;
 }
 
-export function Figures({ facts, name, choose }: Props) {
+export function Figures({ name, choose }: { name: string | null; choose: (name: string) => void }) {
   const { value: all } = useRead("figures", "The figures", readFigures);
   if (!all) return <p class="empty">Reading the figures …</p>;
   const shown = all.figures.find((each) => each.name === name) ?? all.figures[0];
@@ -55,36 +53,37 @@ export function Figures({ facts, name, choose }: Props) {
           </details>
         )}
       </nav>
-      {shown ? <One key={shown.name} figure={shown} command={commandOf(shown, facts)} /> : <p class="empty">No figure has data here.</p>}
+      {shown ? <One key={shown.name} figure={shown} /> : <p class="empty">No figure has data here.</p>}
     </div>
   );
 }
 
-const commandOf = (figure: Figure, facts: Facts) => [figure.command, ...facts.options.map(shellWord)].join(" ");
-
 /** A text with what stands between backticks as code. */
 const withCode = (text: string) => text.split("`").map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part));
 
-function One({ figure, command }: { figure: Figure; command: string }) {
-  const series = seriesOf(figure);
+function One({ figure }: { figure: Figure }) {
+  const command = [figure.command, ...facts.options.map(shellWord)].join(" ");
+  const [first = "", ...rest] = figure.caption;
   return (
     <article class="card figure" aria-labelledby="figure-title">
       <h2 id="figure-title">{figure.full_name}</h2>
-      {figure.caption.map((paragraph) => (
-        <p key={paragraph} class="about">
-          {withCode(paragraph)}
-        </p>
-      ))}
-      {series.length <= MOST_SERIES && <Legend of={series.map((label, index) => ({ label, index }))} />}
+      <p class="about">{figure.question}</p>
       <div class="panels" role="img" aria-label={figure.alternative}>
         {panelsOf(figure).map(({ panel, rows }) => (
           <figure key={panel.number}>
             <figcaption>{panel.title}</figcaption>
             <small>{panel.goal}</small>
-            <Chart draw={(width) => panelChart(panel, rows, series, width)} alt={panel.title || figure.label} />
+            <Chart draw={(width) => panelChart(panel, rows, width)} alt={panel.title || figure.label} />
+            <Legend of={panel.legend} />
           </figure>
         ))}
       </div>
+      <Legend of={figure.legend} />
+      {[first.slice(figure.question.length), ...rest].map((each) => (
+        <p key={each} class="about">
+          {withCode(each)}
+        </p>
+      ))}
       <div class="actions">
         <Action label="CSV" hint={`Download the points of ${figure.label} as CSV`} act={() => save(`${figure.name}.csv`, figure.csv)} />
         <Action label="Copy SQL" hint={`Copy SQL of ${figure.label}`} act={() => copied(pasted(figure.sql), "SQL")} />

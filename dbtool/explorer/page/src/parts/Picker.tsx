@@ -1,7 +1,7 @@
 /** Which workloads are drawn: searched by any part of their names, grouped by data set. */
 
 import { useState } from "preact/hooks";
-import { type Facts, keyOf, type Workload } from "../facts";
+import { facts, keyOf, type Named, type Workload } from "../facts";
 import { counted } from "../numbers";
 import { Swatch } from "./Legend";
 
@@ -9,12 +9,13 @@ import { Swatch } from "./Legend";
 const NARROW = "(max-width: 54rem)";
 
 interface Props {
-  facts: Facts;
   picked: readonly string[];
+  /** How those that are drawn look, by their keys. */
+  looks: ReadonlyMap<string, Named>;
   onPick: (keys: string[]) => void;
 }
 
-export function Picker({ facts, picked, onPick }: Props) {
+export function Picker({ picked, looks, onPick }: Props) {
   const [wanted, setWanted] = useState("");
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   const found = facts.workloads.filter((each) => {
@@ -48,7 +49,7 @@ export function Picker({ facts, picked, onPick }: Props) {
           <fieldset key={dataset}>
             <legend>{dataset}</legend>
             {workloads.map((each) => (
-              <Choice key={keyOf(each)} facts={facts} workload={each} place={picked.indexOf(keyOf(each))} onToggle={toggle} />
+              <Choice key={keyOf(each)} workload={each} isPicked={picked.includes(keyOf(each))} look={looks.get(keyOf(each))} onToggle={toggle} />
             ))}
           </fieldset>
         ))}
@@ -59,17 +60,17 @@ export function Picker({ facts, picked, onPick }: Props) {
 }
 
 interface ChoiceProps {
-  facts: Facts;
   workload: Workload;
-  place: number;
+  isPicked: boolean;
+  look: Named | undefined;
   onToggle: (key: string) => void;
 }
 
-function Choice({ facts, workload, place, onToggle }: ChoiceProps) {
+function Choice({ workload, isPicked, look, onToggle }: ChoiceProps) {
   const key = keyOf(workload);
   return (
     <label class="choice">
-      <input type="checkbox" checked={place >= 0} onChange={() => onToggle(key)} />
+      <input type="checkbox" checked={isPicked} onChange={() => onToggle(key)} />
       <span class="name">
         {workload.workload.split(/(?<=[/_])/).flatMap((part) => [part, <wbr />])}
         <small>
@@ -77,7 +78,7 @@ function Choice({ facts, workload, place, onToggle }: ChoiceProps) {
           {counted(workload.studies.length, "batch size")}
         </small>
       </span>
-      {place >= 0 && <Swatch index={place} />}
+      {look && <Swatch of={look} />}
     </label>
   );
 }

@@ -5,7 +5,7 @@ import { ratesChart } from "../charts/rates";
 import { type Critical, type Point, criticalChart, stepsChart } from "../charts/steps";
 import type { Row } from "../csv";
 import type { Curve } from "../curves";
-import { type Facts, keyOf, type Workload } from "../facts";
+import { keyOf, type Named, type Workload } from "../facts";
 import { counted, shortNumber } from "../numbers";
 import type { State } from "../state";
 import { filledQuery, scalingCommand } from "../words";
@@ -14,7 +14,6 @@ import { Legend, Swatch } from "./Legend";
 import { shownCell } from "./Table";
 
 interface Props {
-  facts: Facts;
   state: State;
   curves: readonly Curve[];
   change: (part: Partial<State>) => void;
@@ -26,16 +25,11 @@ const STEPS = ["batch_size", "release", "workload", "metric", "goal", "trials", 
 const CRITICAL = ["release", "workload", "metric", "goal", "definition", "critical_batch_size", "low", "high", "verdict", "learning_rate", "fewest_steps", "trials", "batch_sizes", "reached", "level"];
 const RATES = ["batch_size", "release", "workload", "metric", "goal", "best", "low", "high", "trials", "law", "fitted"];
 
-export function Scaling({ facts, state, curves, change, children }: Props) {
+export function Scaling({ state, curves, change, children }: Props) {
   const workloads = curves.flatMap((each) => (each.workload ? [each.workload] : []));
   const drawn = curves.filter((each) => each.steps.length > 0);
   const told = curves.filter((each) => each.criticals.length > 0);
-  const values = {
-    keys: workloads.map(keyOf),
-    metric: state.metric,
-    goal: state.goal,
-    trials: state.trials,
-  };
+  const values = { keys: workloads.map(keyOf), metric: state.metric, goal: state.goal, trials: state.trials };
   const open = (key: string, batchSize: number) => change({ study: { key, batchSize }, trial: null });
   const openRow = (row: Row) => open(`${row["release"]}:${row["workload"]}`, row["batch_size"] as number);
   // Of a curve of the person's own there is no study.
@@ -57,13 +51,13 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
         alt={altOf(drawn)}
         columns={STEPS}
         rows={steps}
-        {...(workloads.length && { sql: filledQuery(facts, "steps", values), command: scalingCommand(facts, state, workloads, "steps") })}
+        {...(workloads.length && { sql: filledQuery("steps", values), command: scalingCommand(state, workloads, "steps") })}
         onPick={openPoint}
         onOpen={openRow}
         openLabel={openLabel}
       />
       {children}
-      {told.length > 0 && <CriticalCard facts={facts} state={state} curves={told} workloads={workloads} />}
+      {told.length > 0 && <CriticalCard state={state} curves={told} workloads={workloads} />}
       {drawn.some((each) => each.rates.length > 0) && (
         <Card
           id="learning-rates"
@@ -73,8 +67,8 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
           alt={`Best learning rates of ${counted(drawn.filter((each) => each.rates.length > 0).length, "workload")} against batch size`}
           columns={RATES}
           rows={drawn.flatMap((each) => each.rates.map((row) => ({ ...row })))}
-          sql={filledQuery(facts, "learning_rates", values)}
-          command={scalingCommand(facts, state, workloads, "learning_rates")}
+          sql={filledQuery("learning_rates", values)}
+          command={scalingCommand(state, workloads, "learning_rates")}
           onOpen={openRow}
           openLabel={openLabel}
         />
@@ -83,7 +77,7 @@ export function Scaling({ facts, state, curves, change, children }: Props) {
   );
 }
 
-function CriticalCard({ facts, state, curves, workloads }: { facts: Facts; state: State; curves: readonly Curve[]; workloads: Workload[] }) {
+function CriticalCard({ state, curves, workloads }: { state: State; curves: readonly Curve[]; workloads: Workload[] }) {
   const found: Critical[] = curves.map((curve) => {
     const row = curve.criticals.find((each) => each.definition === "tradeoff");
     return { curve, value: row?.critical_batch_size ?? null, low: row?.low ?? null, high: row?.high ?? null, text: criticalText(curve) };
@@ -98,12 +92,12 @@ function CriticalCard({ facts, state, curves, workloads }: { facts: Facts; state
       alt={`Critical batch sizes: ${found.map((each) => `${each.curve.label} ${each.text}`).join("; ")}`}
       columns={CRITICAL}
       rows={curves.flatMap((each) => each.criticals.map((row) => ({ ...row })))}
-      {...(workloads.length && { command: scalingCommand(facts, state, workloads, "critical") })}
+      {...(workloads.length && { command: scalingCommand(state, workloads, "critical") })}
     >
       <ul class="answers">
         {found.map((each) => (
           <li key={each.curve.key}>
-            <Swatch index={each.curve.index} />
+            <Swatch of={each.curve} />
             <span>
               {each.curve.label}: <strong>{each.text}</strong>
             </span>
@@ -137,9 +131,9 @@ function more(curve: Curve, batchSize: number): Row {
 const trialsOf = (curves: readonly Curve[]) => [...new Set(curves.flatMap((each) => each.trials ?? []))];
 
 /** The curves with the number of trials in their labels, where they differ in it. */
-function withTrials(curves: readonly Curve[]): readonly { label: string; index: number }[] {
+function withTrials(curves: readonly Curve[]): readonly Named[] {
   if (trialsOf(curves).length < 2) return curves;
-  return curves.map(({ label, index, trials }) => ({ index, label: trials === null ? label : `${label}, ${counted(trials, "trial")}` }));
+  return curves.map((each) => ({ ...each, label: each.trials === null ? each.label : `${each.label}, ${counted(each.trials, "trial")}` }));
 }
 
 function aboutSteps(curves: readonly Curve[], state: State): string {
@@ -151,7 +145,7 @@ function aboutSteps(curves: readonly Curve[], state: State): string {
   const out = left ? `; ${counted(left, "study", "studies")} with fewer trials left out` : "";
   const best = others.length ? "Best of as many trials as the legend has" : `Best of ${counted(trials, "trial")}`;
   const what = curves.every((each) => each.oneSetting) ? "Median of the runs of one setting" : best;
-  return `${what}${divided}${out}. Bands: 95%; arrows where trials are too few for an upper end. Dashed: perfect scaling. Thin: the fitted curve. Crosses: not reached. Click a point for its trials.`;
+  return `${what}${divided}${out}. Bands: 95%; an arrow: no upper end. Dashed: perfect scaling. Thin: fitted. Crosses: not reached. Click a point for its trials.`;
 }
 
 function altOf(curves: readonly Curve[]): string {

@@ -2,25 +2,23 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { curvesChart, spaceChart } from "../charts/study";
-import type { Held } from "../data/held";
-import type { Facts } from "../facts";
+import { held } from "../data/held";
 import { counted } from "../numbers";
 import type { State } from "../state";
 import { type Axis, type OpenStudy, type StudyTrial, axesOf } from "../study";
 import { filledQuery, trialsCommand } from "../words";
 import { Card } from "./Card";
+import { Select } from "./Controls";
 import { useRead } from "./reading";
 import { shownCell } from "./Table";
 
 interface Props {
-  facts: Facts;
-  held: Held;
   study: OpenStudy;
   pinned: number | null;
   change: (part: Partial<State>) => void;
 }
 
-export function Study({ facts, held, study, pinned, change }: Props) {
+export function Study({ study, pinned, change }: Props) {
   const { workload, study: at } = study;
   const key = `${workload.release} ${workload.workload} ${at.batch_size} ${study.metric}`;
   const { value, isReading } = useRead(key, "The curves", () => held.curves(workload, at, study.metric));
@@ -51,10 +49,10 @@ export function Study({ facts, held, study, pinned, change }: Props) {
           alt={`Curves of ${counted(study.trials.length, "trial")} over steps; the fastest ${study.winner ? `is trial ${study.winner.trial_id}` : "did not reach the goal"}`}
           columns={["trial_id", "step", "value"]}
           rows={curves ? curves.rows.map((each) => ({ ...each })) : []}
-          sql={filledQuery(facts, "curves", values)}
+          sql={filledQuery("curves", values)}
           onPick={(value) => pin((value as { trial: StudyTrial }).trial.trial)}
         />
-        <Space facts={facts} study={study} pinned={pinned} pin={pin} values={values} />
+        <Space study={study} pinned={pinned} pin={pin} values={values} />
       </div>
       {shown && <Trial trial={shown} isPinned={shown.trial === pinned} />}
     </section>
@@ -72,14 +70,13 @@ function summary({ study, trials, winner, goal }: OpenStudy): string {
 }
 
 interface SpaceProps {
-  facts: Facts;
   study: OpenStudy;
   pinned: number | null;
   pin: (trial: number | null) => void;
-  values: Parameters<typeof filledQuery>[2];
+  values: Parameters<typeof filledQuery>[1];
 }
 
-function Space({ facts, study, pinned, pin, values }: SpaceProps) {
+function Space({ study, pinned, pin, values }: SpaceProps) {
   const axes = axesOf(study);
   const [names, setNames] = useState<{ x: string | null; y: string | null }>({ x: null, y: null });
   const x = axes.find((each) => each.name === names.x) ?? axes[0];
@@ -97,36 +94,23 @@ function Space({ facts, study, pinned, pin, values }: SpaceProps) {
       alt={`Where ${counted(study.trials.length, "trial")} lie in the search space, and which reached the goal`}
       columns={columns}
       rows={rows}
-      sql={filledQuery(facts, "trials", values)}
-      command={trialsCommand(facts, study.workload, study.study.batch_size)}
+      sql={filledQuery("trials", values)}
+      command={trialsCommand(study.workload, study.study.batch_size)}
       onPick={(value) => pin((value as StudyTrial).trial)}
       onOpen={(row) => pin(row["trial_id"] as number)}
       openLabel={(row) => `Pin trial ${shownCell("trial_id", row["trial_id"])}`}
     >
       {x && y && axes.length > 2 && (
         <div class="axes">
-          <AxisChoice label="Across" axes={axes} axis={x} choose={(name) => setNames({ ...names, x: name })} />
-          <AxisChoice label="Up" axes={axes.filter((each) => each !== x)} axis={y} choose={(name) => setNames({ ...names, y: name })} />
+          <Select label="Across" value={x.name} options={axes.map(choice)} choose={(name) => setNames({ ...names, x: name })} />
+          <Select label="Up" value={y.name} options={axes.filter((each) => each !== x).map(choice)} choose={(name) => setNames({ ...names, y: name })} />
         </div>
       )}
     </Card>
   );
 }
 
-function AxisChoice({ label, axes, axis, choose }: { label: string; axes: Axis[]; axis: Axis; choose: (name: string) => void }) {
-  return (
-    <label>
-      {label}
-      <select value={axis.name} onChange={(event) => choose(event.currentTarget.value)}>
-        {axes.map((each) => (
-          <option key={each.name} value={each.name}>
-            {each.label}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
+const choice = ({ name, label }: Axis) => [name, label] as const;
 
 function Trial({ trial, isPinned }: { trial: StudyTrial; isPinned: boolean }) {
   const facts = [

@@ -1,30 +1,32 @@
-/** The page's head: its two views, and what is shared of it. */
+/** The page's head: its views, and what is shared of it. */
 
-import type { Facts } from "../facts";
-import type { State } from "../state";
+import { facts } from "../facts";
+import { counted } from "../numbers";
+import { isDark } from "../save";
+import type { State, View } from "../state";
 import { Action, copied } from "./Card";
 
 interface Props {
-  facts: Facts;
   state: State;
   change: (part: Partial<State>) => void;
 }
 
-export function Top({ facts, state, change }: Props) {
-  const names = facts.releases.map((each) => each.release).join(", ");
+const VIEWS: Record<View, string> = { scaling: "Explore", atlas: "Atlas", figures: "Figures" };
+
+export function Top({ state, change }: Props) {
+  const [first, ...others] = facts.releases;
   return (
     <header class="top">
       <h1>Steps to result</h1>
       <p class="about">
-        How far do larger batches help? <span class="releases">{names}</span>
+        How far do larger batches help? <span class="releases">{others.length ? counted(facts.releases.length, "release") : first?.release}</span>
       </p>
       <nav aria-label="Views">
-        <button type="button" aria-pressed={state.view === "scaling"} onClick={() => change({ view: "scaling" })}>
-          Explore
-        </button>
-        <button type="button" aria-pressed={state.view === "figures"} onClick={() => change({ view: "figures" })}>
-          Figures
-        </button>
+        {Object.entries(VIEWS).map(([view, label]) => (
+          <button key={view} type="button" aria-pressed={state.view === view} onClick={() => change({ view: view as View })}>
+            {label}
+          </button>
+        ))}
       </nav>
       <div class="share">
         <Action label="Copy link" hint="Copy link to what is seen" act={() => copied(location.href, "link")} />
@@ -38,7 +40,5 @@ export function Top({ facts, state, change }: Props) {
 }
 
 function switchTheme(): void {
-  const root = document.documentElement;
-  const isDark = root.dataset["theme"] ? root.dataset["theme"] === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset["theme"] = isDark ? "light" : "dark";
+  document.documentElement.dataset["theme"] = isDark() ? "light" : "dark";
 }
