@@ -6,11 +6,13 @@ as on a code host, and those to any other file to a copy of it.
 
 from __future__ import annotations
 
+import base64
 import re
 import shutil
 import sys
 from pathlib import Path
 
+import nbformat
 from command_pages import command_pages
 
 CHECKOUT = Path(__file__).parents[1]
@@ -30,6 +32,7 @@ def main(folder: Path) -> None:
         shutil.copytree(CHECKOUT / name, folder / name, ignore=LEFT_OUT)
     for file in filter(Path.is_file, CHECKOUT.glob("[A-Z]*")):
         shutil.copy(file, folder)
+    _write_notebook(folder / "docs" / "notebook.ipynb")
     for page in folder.rglob("*.md"):
         page.write_text(_as_myst(page.read_text(encoding="utf-8")), encoding="utf-8")
 
@@ -44,8 +47,29 @@ def main(folder: Path) -> None:
     _add(folder / "commands.md", f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n")
 
 
+def _write_notebook(path: Path) -> None:
+    """Writes a page beside a notebook: its words, its code, and what that printed and drew."""
+    parts = []
+    for cell in nbformat.read(path, as_version=4).cells:  # type: ignore[no-untyped-call]
+        parts.append(cell.source if cell.cell_type == "markdown" else _code(cell.source, "python"))
+        for output in cell.get("outputs", []):
+            data = output.get("data", {"text/plain": output.get("text", "")})
+            if picture := data.get("image/png"):
+                name = f"notebook-{len(parts)}.png"
+                (path.parent / name).write_bytes(base64.b64decode(picture))
+                parts.append(f"![What this cell draws]({name})")
+            elif text := data["text/plain"].rstrip():
+                parts.append(_code(text, "text"))
+    path.with_suffix(".md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _code(text: str, language: str) -> str:
+    return f"```{language}\n{text}\n```"
+
+
 def _as_myst(text: str) -> str:
-    """The text with anchors of HTML as targets that links of MyST find."""
+    """The text with anchors of HTML as targets that links of MyST find, and the notebook's page."""
+    text = text.replace("notebook.ipynb)", "notebook.md)")
     return re.sub(r'^<a id="([\w-]+)"></a>$', r"(\1)=", text, flags=re.MULTILINE)
 
 

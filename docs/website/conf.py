@@ -21,7 +21,7 @@ root_doc = "README"
 highlight_language = "none"
 smartquotes = False  # they would make one dash of the two before an option
 
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["deflist", "html_image"]
 myst_heading_anchors = 3
 
 default_role = "py:obj"  # what docstrings have in backticks

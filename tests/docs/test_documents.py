@@ -24,6 +24,7 @@ SHELL = ("", "sh", "bash")
 # tests/dbtool/release/test_readers.py has them do.
 RUN = {
     "README.md": (*SHELL, "python"),
+    "first_release.md": (*SHELL, "python"),
     "cookbook.md": SHELL,
     "publishing.md": SHELL,
     "remote.md": (*SHELL, "python"),
@@ -90,6 +91,7 @@ def test_a_document_is_carried_out(document: str, tmp_path: Path) -> None:
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{words} "$@"\n')
         (programs / name).chmod(0o755)
     write_shards(tmp_path / "runs", release="runs")
+    (tmp_path / "data").symlink_to(CHECKOUT / "data")
     (tmp_path / "my.bib").write_text("@misc{made-up, title = {Made-up numbers}}\n")
     steps = {256: 90, 512: 50, 1024: 30, 2048: 20}
     lines = [f"a,100,{size},{each}\n" for size, each in steps.items()]

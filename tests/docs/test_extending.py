@@ -1,4 +1,4 @@
-"""docs/extending.md, carried out: its file trains, its source reads, and its figure is drawn."""
+"""docs/first_workload.md and docs/extending.md, carried out: train, read logs, draw a figure."""
 
 import hashlib
 import os
@@ -16,12 +16,16 @@ from tests.support.documents import blocks
 from tests.support.sweeps import fast_start
 
 TOP = Path(__file__).parents[2]
-[PATCH], (FILE, SOURCE), (*_, ENTRY_POINT) = (
+[PATCH], [SOURCE], (*_, ENTRY_POINT) = (
     [block.text for block in blocks("extending.md", language)]
     for language in ("diff", "python", "toml")
 )
+[FILE] = [block.text for block in blocks("first_workload.md", "python")]
 *COMMANDS, INGEST, FIGURE = [
-    command for block in blocks("extending.md", "") for command in block.text.splitlines()
+    command
+    for document in ("first_workload.md", "extending.md")
+    for block in blocks(document, "")
+    for command in block.text.splitlines()
 ]
 
 
