@@ -16,6 +16,7 @@ from tables import printed
 
 from dbtool.store.queries import analyses, query_text
 
+CHECKOUT = Path(__file__).resolve().parents[1]
 _TEMPLATE = Path(__file__).parent / "templates" / "cookbook.md"
 # In the order of the page.
 NAMES = (
@@ -31,6 +32,7 @@ NAMES = (
     "best_curves",
 )
 MOST_ROWS = 13
+WHOLE_SEARCHES = "data/measured"
 
 
 def main() -> None:
@@ -63,16 +65,25 @@ def analysis(name: str, database: Path) -> str:
     """One analysis of the document."""
     file = f"queries/analyses/{name}.sql"
     question, about, sql = split_comment(query_text(name))
-    words = ["sql", name]
+    words, shown = ["sql", name], []
     rows = printed(words, database)
-    # A head and a line below it.
-    if rows.count("\n") - 2 > MOST_ROWS:
+    if _count(rows) == 0:
+        # Such as analyses of whole searches, of a database of searches in lockstep.
+        database, shown = CHECKOUT / WHOLE_SEARCHES, ["--db", WHOLE_SEARCHES]
+        rows = printed(words, database)
+    if _count(rows) > MOST_ROWS:
         words += ["--limit", str(MOST_ROWS)]
         rows = printed(words, database)
+    command = shlex.join([*words, *shown])
     return (
-        f'<a id="{name}"></a>\n\n## {question}\n\n{about}\n\n```\ndbtool {shlex.join(words)}\n'
+        f'<a id="{name}"></a>\n\n## {question}\n\n{about}\n\n```\ndbtool {command}\n'
         f"```\n\n{rows}\n<details><summary>{file}</summary>\n\n```sql\n{sql}\n```\n\n</details>\n"
     )
+
+
+def _count(rows: str) -> int:
+    """The rows of a table in Markdown, below its head and a line."""
+    return rows.count("\n") - 2
 
 
 if __name__ == "__main__":

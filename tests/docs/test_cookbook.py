@@ -1,5 +1,6 @@
 """docs/cookbook.md: every analysis is there, and what its commands say runs."""
 
+import re
 from pathlib import Path
 
 import cookbook
@@ -29,6 +30,11 @@ def test_every_analysis_is_on_the_page() -> None:
         assert about
         assert f'<a id="{name}"></a>\n\n## {title}\n\n{about}\n' in PAGE
         assert f"```sql\n{query}\n```" in PAGE
+
+
+def test_no_table_of_the_page_is_empty() -> None:
+    head_alone = re.compile(r"^\|[ :|-]+\|\n(?!\|)", re.MULTILINE)
+    assert not head_alone.search(PAGE)
 
 
 def test_the_page_is_written_from_what_queries_print(database: Path) -> None:
