@@ -183,9 +183,12 @@ def _built(name: str) -> str:
     try:
         return _read("built", name)
     except FileNotFoundError as error:
+        # What pip copied elsewhere has no sources, and takes nothing from the checkout later.
+        in_checkout = resources("dbtool.explorer").joinpath("page").is_dir()
+        words = "make explorer" if in_checkout else "pip install ."
         raise DbtoolError(
-            "the explorer's application is not built: run `make explorer` in the checkout, which "
-            "needs Node.js with npm"
+            f"the explorer's application is not built: run `{words}` in the checkout, which needs "
+            "Node.js with npm"
         ) from error
 
 

@@ -44,15 +44,25 @@ def test_it_is_shown_in_the_browser(database: Path, tmp_path: Path) -> None:
     assert shown.read_text() == f"{(tmp_path / 'explorer.html').as_uri()}\n"
 
 
+@pytest.mark.parametrize(
+    ("sources", "command"), [(["page"], "make explorer"), ([], "pip install .")]
+)
 def test_without_its_application_it_says_what_builds_it(
-    call: Call, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sources: list[str],
+    command: str,
+    call: Call,
+    database: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    for name in sources:
+        (tmp_path / name).mkdir()
     monkeypatch.setattr(page, "resources", lambda _: tmp_path)
     monkeypatch.chdir(tmp_path)
     before = {path.name for path in database.iterdir()}
     for words in (["explore"], ["publish", str(database), "--licence", "MIT", "--explorer"]):
         assert call(*words).sentence(1) == (
-            "dbtool: the explorer's application is not built: run `make explorer` in the checkout, "
+            f"dbtool: the explorer's application is not built: run `{command}` in the checkout, "
             "which needs Node.js with npm\n"
         )
     assert {path.name for path in database.iterdir()} == before
