@@ -17,6 +17,8 @@ from tests.support.explorer_browser import (
     same,
 )
 
+# Kinds whose panels may have single points.
+POINTS = {"scatter", "grid", "curves", "forest", "units"}
 pytestmark = needs_explorer_browser
 
 
@@ -58,8 +60,14 @@ def links(explorer):
 
 
 def panels(rows):
-    """The panels that have a point with a place."""
-    return {row["panel_order"] for row in rows if row["x"] and row["y"]}
+    """The panels that have a point with a place; beside curves none whose curves are one point."""
+    placed = [row for row in rows if row["x"] and row["y"]]
+    sizes: dict[str, dict[str, set[str]]] = {}
+    for row in placed:
+        sizes.setdefault(row["panel_order"], {}).setdefault(row["series"], set()).add(row["x"])
+    curved = {row["panel_order"] for row in placed if row["kind"] not in POINTS}
+    lone = {panel for panel in curved if all(len(each) == 1 for each in sizes[panel].values())}
+    return {*sizes} - lone or {*sizes}
 
 
 @pytest.mark.slow

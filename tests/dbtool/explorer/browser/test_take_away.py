@@ -55,6 +55,7 @@ def test_charts_are_saved_as_svg_that_needs_no_page(explorer):
         assert root.tag == f"{SVG}svg"
         assert title in [each.text for each in root.iter(f"{SVG}text")]
         assert "var(" not in text
+        assert "light-dark(" not in text
         groups = [each for each in root.iter(f"{SVG}g") if each.get("aria-label") == "dot"]
         dots = chart(explorer, title).locator("g[aria-label=dot] path")
         assert sum(len(each) for each in groups) == dots.count() > 0

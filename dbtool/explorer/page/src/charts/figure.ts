@@ -5,12 +5,12 @@ import { range } from "d3-array";
 import type { Row } from "../csv";
 import type { Figure, FigureAxis, Panel } from "../figures";
 import { shortNumber } from "../numbers";
-import { type Drawing, TIP, chartOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
+import { type Drawing, TIP, chartOf, heightOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
 import { forestChart } from "./forest";
 
 /** Of the trials of a study but the first. */
 const FAINT = "var(--faint)";
-const [MOST_BANDS, HIGHEST] = [3, 480];
+const [MOST_BANDS, FLAT] = [3, 150];
 const DOTS = new Set(["scatter", "grid", "units"]);
 
 /** The panels that have anything to draw, with their rows. */
@@ -39,7 +39,7 @@ export function panelChart(panel: Panel, all: readonly Row[], width: number): Dr
   // A curve is a series of one release, or one trial of a study.
   const curve = (row: Row) => [row["release"], row["series"], panel.kind === "curves" ? row["trial_id"] : ""].join("\n");
   const isFlat = panel.kind === "scatter" && new Set(placed.map((row) => row["y"])).size === 1;
-  const height = Math.min(Math.round(width * (isFlat ? 0.4 : 0.72)), HIGHEST);
+  const height = isFlat ? FLAT : heightOf(width, 0.72, 220, 480);
   const x = axis(panel.x, placed.map((row) => numberOf(row, "x") as number), width, "x");
   const y = axis(panel.y, placed.map((row) => numberOf(row, "y") as number), height, "y");
   const isDots = DOTS.has(panel.kind);
