@@ -17,11 +17,14 @@ from shutil import which
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
 
+from PIL.Image import Quantize
 from small_pictures import as_webp
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+# The other way loses the colour of a single star.
+_COVERAGE = Quantize.MAXCOVERAGE
 _RELEASE = "replication"
 _WORKLOADS = ["mnist/fc_64_64_64/sgd", "mnist/fc_128_128_128/sgd", "mnist/fc_1024/sgd"]
 
@@ -77,7 +80,7 @@ def main() -> None:
         )
         for picture in PICTURES:
             png = _taken(browser, page, picture)
-            (words.folder / f"{picture.name}.webp").write_bytes(as_webp(png))
+            (words.folder / f"{picture.name}.webp").write_bytes(as_webp(png, _COVERAGE))
         browser.close()
 
 

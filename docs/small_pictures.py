@@ -11,9 +11,9 @@ LARGE_PICTURE = 100_000
 COLOURS = {Quantize.MEDIANCUT: 128, Quantize.MAXCOVERAGE: 192}
 
 
-def as_webp(png: bytes) -> bytes:
+def as_webp(png: bytes, method: Quantize = Quantize.MEDIANCUT) -> bytes:
     """The picture in few colours, without other losses: two thirds of what PNG needs."""
-    small = _quantized(png, Quantize.MEDIANCUT)
+    small = _quantized(png, method)
     # This one takes the shades of letters for alike, and so needs less.
     return small if len(small) <= LARGE_PICTURE else _quantized(png, Quantize.MAXCOVERAGE)
 

@@ -20,7 +20,7 @@ export function Controls({ state, choices, change }: Props) {
     <section class="controls" aria-label="What is asked">
       <GoalControl state={state} choices={choices} change={change} />
       <TrialsControl state={state} choices={choices} change={change} />
-      <Select label="Metric" value={state.metric ?? ""} options={[["", "each workload’s own"], ...metrics]} choose={(metric) => change({ metric: metric || null, goal: null })} />
+      <Select label="Metric" value={state.metric ?? ""} options={[["", "each its own"], ...metrics]} choose={(metric) => change({ metric: metric || null, goal: null })} />
       <Select label="Perfect scaling" value={state.line} options={Object.entries(LINES)} choose={(line) => change({ line: line as Line })} />
       <label class="check">
         <input type="checkbox" checked={state.relative} onChange={(event) => change({ relative: event.currentTarget.checked })} />
