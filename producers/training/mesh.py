@@ -7,14 +7,16 @@ another; a large model's batch fits, or is quick, only when many devices share i
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.experimental.mesh_utils import create_hybrid_device_mesh
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from dbtool.core.errors import DbtoolError, UsageError
 
@@ -31,24 +33,43 @@ EVERYWHERE = PartitionSpec()
 _FETCHER = ThreadPoolExecutor(max_workers=1)
 
 
-def device_mesh(
-    devices: Sequence[jax.Device] | None = None, *, devices_a_trial: int = 1
-) -> jax.sharding.Mesh:
+def device_mesh(devices: Sequence[jax.Device] | None = None, *, devices_a_trial: int = 1) -> Mesh:
     """Return the mesh over some devices, by default those of all processes.
 
-    So many of them as `devices_a_trial` share each batch.
+    So many of them as `devices_a_trial` share each batch: those of one slice of TPUs, and of as few
+    hosts of other devices as can be, since the network between these is slow.
+
+    Raises:
+        UsageError: `devices_a_trial` does not divide the devices, or those of a slice of TPUs.
     """
     chosen = list(devices or jax.devices())
-    if len(chosen) % devices_a_trial:
+    is_tpu = chosen[0].platform == "tpu"
+    # TPUs of a single slice may have no number of it.
+    counts = Counter(
+        getattr(each, "slice_index", 0) if is_tpu else each.process_index for each in chosen
+    )
+    # Hosts may have unequal numbers of devices, which are then taken in their order.
+    groups = len(counts) if len(set(counts.values())) == 1 else 1
+    of_group = len(chosen) // groups
+    most = of_group if is_tpu else len(chosen)
+    if most % devices_a_trial:
         raise UsageError(
-            f"{len(chosen)} devices cannot be divided into groups of {devices_a_trial}; "
-            f"choose a divisor of {len(chosen)} with --devices-per-trial"
+            f"{most} devices{' of a slice' * (groups > 1)} cannot be divided into groups of "
+            f"{devices_a_trial}; choose a divisor of {most} with --devices-per-trial"
         )
-    shape = (len(chosen) // devices_a_trial, devices_a_trial)
-    return jax.make_mesh(shape, (TRIAL, DATA), devices=chosen, axis_types=(AxisType.Auto,) * 2)
+    within = math.gcd(of_group, devices_a_trial)
+    shape = (of_group // within, within)
+    options: Any = {"axis_types": (AxisType.Auto,) * 2}
+    if groups == 1:
+        return jax.make_mesh(shape, (TRIAL, DATA), devices=chosen, **options)
+    between = (groups * within // devices_a_trial, devices_a_trial // within)
+    arranged = create_hybrid_device_mesh(
+        *(shape, between, chosen), process_is_granule=not is_tpu, allow_split_physical_axes=True
+    )
+    return Mesh(arranged, (TRIAL, DATA), **options)
 
 
-def put(array: np.ndarray, mesh: jax.sharding.Mesh, spec: PartitionSpec) -> jax.Array:
+def put(array: np.ndarray, mesh: Mesh, spec: PartitionSpec) -> jax.Array:
     """Copy an array that every process holds whole to the devices of a mesh."""
     return from_processes(NamedSharding(mesh, spec), array, array.shape)
 
@@ -100,13 +121,8 @@ def on_any(*wanted: bool) -> list[bool]:
 
 
 def same_on_all(value: Any) -> bool:
-    """Return whether all processes have the same value; each has to call this at the same point."""
-    if jax.process_count() == 1:
-        return True
-    from jax.experimental import multihost_utils
-
-    digest = np.frombuffer(hashlib.sha256(json.dumps(value).encode()).digest(), np.uint8)
-    return bool((np.asarray(multihost_utils.process_allgather(digest)) == digest).all())
+    """Return whether all processes have the same value; it is one for `from_first`."""
+    return on_any(from_first(lambda: value) != value) == [False]
 
 
 def _broadcast(text: bytes) -> bytes:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,53 @@ def test_micro_batches_are_of_whole_ghost_batches() -> None:
 def test_devices_have_to_be_divisible() -> None:
     with pytest.raises(UsageError, match="8 devices cannot be divided into groups of 3"):
         device_mesh(jax.devices(), devices_a_trial=3)
+
+
+@dataclass(frozen=True)
+class MadeUpDevice:
+    """As JAX describes a device: a TPU by its slice and place in it, which has no wrapped links."""
+
+    id: int
+    platform: str
+    process_index: int
+    slice_index: int = 0
+    coords: tuple[int, int, int] = (0, 0, 0)
+    core_on_chip: int = 0
+    device_kind: str = "made up"
+
+
+# Three slices of 4 x 2 TPUs, in the order of their places, each with two hosts.
+SLICES: list[Any] = [
+    MadeUpDevice(3 * place + part, "tpu", 2 * part + place // 4, part, (place % 4, place // 4, 0))
+    for place in range(8)
+    for part in range(3)
+]
+HOSTS: list[Any] = [MadeUpDevice(number, "gpu", number % 4) for number in range(16)]
+
+
+@pytest.mark.parametrize("devices_a_trial", [1, 2, 4, 8])
+def test_devices_that_share_batches_are_in_one_slice(devices_a_trial: int) -> None:
+    rows = device_mesh(SLICES, devices_a_trial=devices_a_trial).devices
+    assert rows.shape == (24 // devices_a_trial, devices_a_trial)
+    assert {each.id for each in rows.flat} == set(range(24))
+    assert {len({each.slice_index for each in row}) for row in rows} == {1}
+
+
+def test_a_batch_of_two_slices_is_refused() -> None:
+    sentence = (
+        "8 devices of a slice cannot be divided into groups of 12; choose a divisor of 8 with"
+    )
+    with pytest.raises(UsageError, match=sentence):
+        device_mesh(SLICES, devices_a_trial=12)
+
+
+@pytest.mark.parametrize(("devices_a_trial", "hosts"), [(2, 1), (4, 1), (8, 2), (16, 4)])
+def test_devices_that_share_batches_are_of_few_hosts(devices_a_trial: int, hosts: int) -> None:
+    rows = device_mesh(HOSTS, devices_a_trial=devices_a_trial).devices
+    assert {each.id for each in rows.flat} == set(range(16))
+    assert {len({each.process_index for each in row}) for row in rows} == {hosts}
+    # A host that joins with fewer devices than others is taken as well.
+    assert device_mesh(HOSTS[:-1], devices_a_trial=3).shape == {"trial": 5, "data": 3}
 
 
 PATIENCE = 600.0
