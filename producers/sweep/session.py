@@ -21,7 +21,7 @@ from producers.models.registry import model_definition
 from producers.training.block import BlockProgram
 from producers.training.block_record import Slots
 from producers.training.checkpoints import Checkpoints
-from producers.training.mesh import device_mesh, is_first
+from producers.training.mesh import device_mesh
 from producers.training.run import Splits, train_block
 from producers.training.step import trainer
 from producers.workloads.own import blaming_own_code
@@ -61,7 +61,7 @@ class TrainedBlock:
 
     def done(self) -> None:
         """Remove the checkpoints, once the rows are written."""
-        if self.checkpoints is not None and is_first():
+        if self.checkpoints is not None:
             self.checkpoints.remove()
 
 

@@ -1,7 +1,7 @@
 """Checkpoints of a block in training, so that a long one goes on after a kill to the step.
 
-Orbax writes them, each process what its devices hold. They lie beside the shards of their study and
-are removed once the block's shard is there.
+Orbax writes them while training goes on, each process what its devices hold. They lie beside the
+shards of their study and are removed once the block's shard is there.
 
 A checkpoint is taken only once a file beside it holds the digest of its files, since Orbax finds
 damaged numbers in few of them. That file is written last, and the checkpoint before is removed
@@ -10,8 +10,10 @@ after that: so a kill at any moment leaves one that is whole.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import logging
 import re
 import shutil
 import time
@@ -31,9 +33,12 @@ from producers.training.clock import Clock
 from producers.training.mesh import from_first, is_first, on_any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from producers.training.block import BlockProgram
+
+# Orbax also logs the traceback of each error that it raises here.
+logging.getLogger("absl").setLevel(logging.CRITICAL)
 
 CHECKPOINT_PREFIX = ".checkpoint-"
 _DIGEST = ".sha256"
@@ -72,30 +77,32 @@ class Checkpoints:
         self._every_seconds = every_seconds
         self._stopping = stopping
         self._last = time.monotonic()
+        self._saver = ocp.AsyncCheckpointer(ocp.CompositeCheckpointHandler())
+        self._saving: Path | None = None  # what has been begun and not completed
 
     def restored(self, program: BlockProgram, trials: int, *, pruned: bool) -> Progress | None:
         """Restore the progress of the block, on the same mesh or another; None if there is none."""
         step = from_first(self._latest)
         if step is None:
             return None
-        with self._manager() as manager:
-            host = manager.restore(step, args=_Items(host=ocp.args.StandardRestore())).host
-            record = BlockRecord.from_arrays(host["record"])
-            slots = Slots(trials, program.slots)
-            slots.trial, slots.alive = host["trial"], host["alive"].astype(bool)
-            abstract = program.abstract_states(len(slots.trial), pruned=pruned)
-            leaves, form = jax.tree.flatten(abstract)
-            saved = manager.restore(
-                step, args=_Items(states=ocp.args.StandardRestore(_numbered(leaves)))
-            ).states
+        folder = self._folder / str(step)
+        host = self._saver.restore(folder, _Items(host=ocp.args.StandardRestore())).host
+        record = BlockRecord.from_arrays(host["record"])
+        slots = Slots(trials, program.slots)
+        slots.trial, slots.alive = host["trial"], host["alive"].astype(bool)
+        abstract = program.abstract_states(len(slots.trial), pruned=pruned)
+        leaves, form = jax.tree.flatten(abstract)
+        items = _Items(states=ocp.args.StandardRestore(_numbered(leaves)))
+        saved = self._saver.restore(folder, items).states
         states = jax.tree.unflatten(form, [saved[name] for name in _numbered(leaves)])
         return Progress(states, slots, record, step, Clock(*host.get("seconds", ())))
 
     def save_when_due(self, progress: Progress) -> None:
         """Save if any process is to stop, or the first one's last checkpoint is long enough ago.
 
-        Where a process trains alone and cannot save, as on a full disk, it warns and trains on: the
-        checkpoint before stays, and the next one is due as if this had been saved.
+        Training goes on while it is written; this completes one that has been. Where a process
+        trains alone and cannot save, as on a full disk, it warns and trains on: the checkpoint
+        before stays, and the next one is due as if this had been saved.
 
         Raises:
             DbtoolError: when one of several processes cannot save, or one that is to stop.
@@ -103,22 +110,43 @@ class Checkpoints:
         """
         due = is_first() and time.monotonic() - self._last >= self._every_seconds
         stop, due = on_any(self._stopping(), due)
-        if not (stop or due):
-            return
-        try:
-            self.save(progress)
-        except (OSError, ValueError) as error:
-            sentence = f"cannot save a checkpoint in {self._folder} ({_one_line(error)})"
-            if stop or jax.process_count() > 1:
-                # The others wait for this process.
-                raise DbtoolError(f"{sentence}; make room and repeat the command") from error
-            warnings.warn(f"{sentence}; training goes on without it", RuntimeWarning, stacklevel=2)
-            self._last = time.monotonic()
+        if due or stop or (self._saving is not None and self._saving.exists()):
+            with self._warning():
+                self._complete()
+        if due or stop:
+            with self._warning(stop=stop):
+                self._begin(progress)
+                if stop:
+                    self._complete()
         if stop:
             raise Interrupted(progress.step)
 
     def save(self, progress: Progress) -> None:
         """Save a checkpoint and remove the one before."""
+        self._complete()
+        self._begin(progress)
+        self._complete()
+
+    def remove(self) -> None:
+        """Remove the checkpoint, once the block's shard is written; all processes call this."""
+        with contextlib.suppress(OSError, ValueError):
+            self._saver.close()
+        if is_first():
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _warning(self, *, stop: bool = False) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            sentence = f"cannot save a checkpoint in {self._folder} ({_one_line(error)})"
+            if stop or jax.process_count() > 1:
+                # The others wait for this process.
+                raise DbtoolError(f"{sentence}; make room and repeat the command") from error
+            warnings.warn(f"{sentence}; training goes on without it", RuntimeWarning, stacklevel=4)
+
+    def _begin(self, progress: Progress) -> None:
+        self._last = time.monotonic()
         host = {
             "record": progress.record.arrays(),
             "trial": progress.slots.trial.astype(np.int64),
@@ -126,22 +154,11 @@ class Checkpoints:
             "seconds": np.array([progress.clock.seconds]),
         }
         from_first(self._remove_incomplete)
-        with self._manager() as manager:
-            manager.save(
-                progress.step,
-                args=_Items(
-                    states=ocp.args.StandardSave(_numbered(jax.tree.leaves(progress.states))),
-                    host=ocp.args.StandardSave(host),
-                ),
-            )
-            manager.wait_until_finished()
-        if is_first():
-            self._complete(progress.step)
-        self._last = time.monotonic()
-
-    def remove(self) -> None:
-        """Remove the checkpoint, once the block's shard is written."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        states = _numbered(jax.tree.leaves(progress.states))
+        items = _Items(states=ocp.args.StandardSave(states), host=ocp.args.StandardSave(host))
+        folder = self._folder / str(progress.step)
+        self._saver.save(folder, items)
+        self._saving = folder
 
     def _latest(self) -> int | None:
         steps = [int(path.stem) for path in files_matching(self._folder, f"*{_DIGEST}")]
@@ -163,9 +180,14 @@ class Checkpoints:
             "block is trained from its start"
         )
 
-    def _complete(self, step: int) -> None:
-        digest = self._digest_file(step)
-        write_whole(digest, f"{_digest(self._folder / str(step))}\n".encode())
+    def _complete(self) -> None:
+        """Wait for the checkpoint that is written, if any, and let it take the place of others."""
+        folder, self._saving = self._saving, None
+        self._saver.wait_until_finished()
+        if folder is None or not is_first():
+            return
+        digest = self._digest_file(folder.name)
+        write_whole(digest, f"{_digest(folder)}\n".encode())
         for path in files_matching(self._folder, f"*{_DIGEST}"):
             if path != digest:
                 path.unlink()
@@ -175,14 +197,11 @@ class Checkpoints:
         """Remove what a kill or a full disk left, and checkpoints that no longer count."""
         for path in (Path(entry.path) for entry in entries(self._folder)):
             if path.suffix != _DIGEST and not self._digest_file(path.name).exists():
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                # Threads of a save that failed may write on.
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
     def _digest_file(self, step: int | str) -> Path:
         return self._folder / f"{step}{_DIGEST}"
-
-    def _manager(self) -> ocp.CheckpointManager:
-        options = ocp.CheckpointManagerOptions(create=True, enable_async_checkpointing=False)
-        return ocp.CheckpointManager(self._folder, options=options)
 
 
 _Items = ocp.args.Composite

@@ -25,6 +25,7 @@ from tests.support.blocks import (
     assert_close,
     assert_same,
     compiled,
+    rows,
     train,
 )
 from tests.support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
@@ -77,7 +78,8 @@ def environment(cache: str) -> dict[str, str]:
 def as_here() -> dict[str, str]:
     """Processes that compile as this one does, and take what it has compiled."""
     here = environment(jax.config.values["jax_compilation_cache_dir"])
-    return here | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    quick = jax.config.values["jax_disable_most_optimizations"]
+    return here | {"JAX_DISABLE_MOST_OPTIMIZATIONS": str(int(quick))}
 
 
 def start(folder: Path, file: Path, environment: dict[str, str], *words: str) -> Popen[str]:
@@ -129,7 +131,9 @@ def test_a_killed_block_goes_on_bit_for_bit(
     finished(start(tmp_path, file, as_here))
     assert_same(dict(np.load(file)), undisturbed)
     (folder,) = tmp_path.glob(f"{CHECKPOINT_PREFIX}*")
-    assert sorted(path.name for path in folder.iterdir()) == [str(STEPS), f"{STEPS}.sha256"]
+    # The last one was begun, and nothing came after it that would have completed it.
+    kept = [str(STEPS - 2), f"{STEPS - 2}.sha256", str(STEPS)]
+    assert sorted(path.name for path in folder.iterdir()) == kept
     Checkpoints(tmp_path, BLOCK, NEVER).remove()
     assert not folder.exists()
 
@@ -223,6 +227,27 @@ def test_a_checkpoint_that_was_not_completed_is_passed_over(small: Path) -> None
     assert sorted(path.name for path in small.iterdir()) == ["12", "12.sha256"]
 
 
+def test_a_checkpoint_is_of_when_it_was_begun_and_counts_once_it_is_written(small: Path) -> None:
+    folder = small.parent
+    progress = restored(folder, "small", "fc")
+    assert progress is not None
+    before = rows(progress.record)
+    checkpoints = Checkpoints(folder, "small", 0.0)
+    progress.step = 12
+    checkpoints.save_when_due(progress)
+    assert last_step(folder) == 4
+    losses = np.full((TRIALS, 2), 7.0, np.float32)
+    progress.record.add_losses(np.arange(TRIALS), np.ones(TRIALS, bool), 4, losses)
+    progress.step = 13
+    checkpoints.save_when_due(progress)
+    assert last_step(folder) == 12
+    found = restored(folder, "small", "fc")
+    assert found is not None
+    assert_same(found.record, before)
+    checkpoints.remove()
+    assert not small.exists()
+
+
 @pytest.mark.slow
 def test_a_full_disk_leaves_the_checkpoint_before_and_training_goes_on(
     undisturbed: Rows, as_here: dict[str, str], tmp_path: Path
@@ -234,6 +259,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_training_goes_on(
     sentences = re.findall(r"RuntimeWarning: (cannot save .*); training goes on without it", told)
     assert len(sentences) > 1
     assert "File too large" in sentences[0]
+    assert "ERROR:absl" not in told
     progress = restored(tmp_path)
     assert progress is not None
     assert progress.step == 2
