@@ -294,6 +294,14 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
     datasets: Annotated[
         Path | None, Option("Look for data sets here first.", "DIR", envvar="DBTOOL_DATASETS")
     ] = None
+    copy_to: Annotated[
+        _Text | None,
+        Option(
+            "Keep a copy of --out and of its checkpoints at a URL such as s3://BUCKET/runs or "
+            "gs://BUCKET/runs; what lies there and not in --out is copied back first.",
+            "URL",
+        ),
+    ] = None
     slice: Annotated[
         str | None,
         Option("Train share I of N of the trials, as each task of a job array does.", "I/N"),

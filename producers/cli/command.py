@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,6 @@ import typer
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import UsageError, counted
-from dbtool.core.http import as_url
 from dbtool.core.manifest import is_release, releases_in
 from dbtool.core.release import telling_of_change
 from dbtool.core.resources import libraries_of
@@ -115,8 +115,13 @@ def _check(values: Values) -> None:
 
 def _check_out(out: Path) -> None:
     """Refuse a folder that a sweep would not write a release into."""
-    if url := as_url(out):
-        raise UsageError(f"--out is {url}, and should be a folder of this machine")
+    if re.match(r"\w+:/", str(out)):
+        # pathlib turns // into /.
+        url = str(out).replace(":/", "://", 1)
+        raise UsageError(
+            f"--out is {url}, and should be a folder of this machine; keep a copy at the URL of a "
+            "bucket with --copy-to"
+        )
     if is_file(out):
         raise UsageError(f"--out is {out}, which is a file: name a folder")
     if not is_release(out) and (held := releases_in(out)):
@@ -167,18 +172,23 @@ def _train(
     from producers.cli.interruption import interruptible
     from producers.cli.progress import sweep_progress
     from producers.cli.speed import profiled
+    from producers.sweep.copies import copied
+    from producers.training.mesh import is_first
     from producers.workloads.presets import quick_compilation
 
     # Whoever has Ray train must not take a GPU from its workers.
     if not (preset.made_up or options.on):
         keep_compiled(jax.default_backend())
+    # Whoever has Ray train does not start JAX.
+    url = options.copy_to if options.on or is_first() else None
     with (
         # Trials of a few steps are not worth good programs.
         quick_compilation() if preset.made_up else contextlib.nullcontext(),
         interruptible(studies, out, options) as stop,
+        copied(out, url, studies[0].release) as copying,
         telling_of_change(out, tell),
         sweep_progress(studies, out, options, watch=values["watch"]) as shown,
-        profiled(shown, values["profile"]) as events,
+        profiled(copying(shown), values["profile"]) as events,
     ):
         if options.on == "ray":
             from producers.sweep.ray_sweep import run_on_ray

@@ -89,7 +89,8 @@ def sweep_options(values: Values) -> SweepOptions:
     if options.branch_at is None and any(getattr(options, name) for name in of_branches):
         raise UsageError("name the steps at which trials branch with --branch-at, such as 500,2000")
     if values["emit"]:
-        for name in ("slice", "on", "distributed", "watch", "profile", "dry_run", "list"):
+        others = ("slice", "on", "copy_to", "distributed", "watch", "profile", "dry_run", "list")
+        for name in others:
             if values[name]:
                 raise UsageError(
                     f"--emit {values['emit']} prints a job whose tasks train the slices; "

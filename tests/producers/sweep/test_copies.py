@@ -1,0 +1,188 @@
+"""Sweeps whose machines vanish go on elsewhere from the copy that they kept in an object store."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import httpx
+import pytest
+
+from dbtool.core.manifest import MANIFEST, read_manifest
+from tests.support.sweeps import (
+    BATCH_SIZE,
+    CONSOLE_SCRIPT,
+    WORKLOAD,
+    assert_same_rows,
+    fast_start,
+    free_port,
+    in_place_of_mnist,
+    produce,
+    start_produce,
+    statuses,
+    told,
+    unlisted,
+)
+
+WORDS = (
+    *(WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "4", "--block", "2"),
+    *("--steps", "100000", "--release", "tests", "--checkpoint-minutes", "0.1"),
+)
+PATIENCE = 300.0
+needs_s3 = pytest.mark.skipif(
+    None in map(importlib.util.find_spec, ("s3fs", "moto", "flask")),
+    reason="needs pip install s3fs 'moto[server]'",
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An S3 server of this machine, with a bucket that anybody may read."""
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    log = tmp_path_factory.mktemp("server") / "log"
+    words = [sys.executable, "-m", "moto.server", "--host", "127.0.0.1", "--port", str(port)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(words, stdout=output, stderr=output)
+    try:
+        patience = time.monotonic() + PATIENCE
+        while True:
+            try:
+                httpx.put(f"{address}/bucket").raise_for_status()
+                break
+            except httpx.TransportError:
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < patience, "the server does not answer"
+                time.sleep(0.1)
+        anybody = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject"}
+        policy = {"Statement": [anybody | {"Resource": "arn:aws:s3:::bucket/*"}]}
+        httpx.put(f"{address}/bucket?policy", json=policy).raise_for_status()
+        yield address
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(params=["file", pytest.param("s3", marks=needs_s3)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str, str], str]:
+    """The URL to copy to, what reaches it, and where readers find the release."""
+    if request.param == "file":
+        return f"file://{tmp_path}/store", {}, f"{tmp_path}/store"
+    address = request.getfixturevalue("server")
+    variables = {
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ACCESS_KEY_ID": "nobody",
+        "AWS_SECRET_ACCESS_KEY": "nothing",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    return f"s3://bucket/{tmp_path.name}", variables, f"{address}/bucket/{tmp_path.name}/"
+
+
+@pytest.fixture(scope="module")
+def undisturbed(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole sweep, with neither copies nor stops."""
+    out: Path = tmp_path_factory.mktemp("undisturbed")
+    result = produce(*WORDS, *in_place_of_mnist(made_up_mnist), "--out", out)
+    assert result.returncode == 0, result.stderr
+    return out
+
+
+def there(url: str) -> list[str]:
+    """The paths of what lies at a URL."""
+    found, root = fsspec.core.url_to_fs(url)
+    found.invalidate_cache()
+    return sorted(path.removeprefix(root).lstrip("/") for path in found.find(root))
+
+
+@pytest.mark.slow
+def test_a_machine_that_vanishes_is_replaced(
+    undisturbed: Path,
+    store: tuple[str, dict[str, str], str],
+    made_up_mnist: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url, variables, address = store
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    words = (*WORDS, *in_place_of_mnist(made_up_mnist), "--copy-to", url, "--out")
+    environment = fast_start(tmp_path / "compiled")
+    gone, new = tmp_path / "gone", tmp_path / "new"
+    process = start_produce(*words, gone, **environment)
+    patience = time.monotonic() + PATIENCE
+    # In the second block, of which a checkpoint is there.
+    while not (MANIFEST in there(url) and ".sha256" in str(there(url))):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < patience, there(url)
+        time.sleep(0.2)
+    process.kill()
+    process.communicate()
+    shutil.rmtree(gone)
+    digests = [path for path in there(url) if path.endswith(".sha256")]
+    assert digests
+    for digest in digests:
+        assert any(path.startswith(f"{digest.removesuffix('.sha256')}/") for path in there(url))
+    process = start_produce(*words, new, **environment)
+    # From which it goes on.
+    while not all((new / digest).exists() for digest in digests):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+    assert_same_rows(new, undisturbed)
+    assert len(statuses(new)) == 4
+    # The copy is what the release lists, and has no checkpoints any more.
+    for path in there(url):
+        assert fsspec.open(f"{url}/{path}").open().read() == (new / path).read_bytes()
+    assert {*there(url)} == {MANIFEST, *(file.path for file in read_manifest(new).files)}
+    assert unlisted(new) == []
+    rows = ["steps", "*", "--goal", "0.9", "--db", address]
+    asked = subprocess.run([CONSOLE_SCRIPT, *rows], capture_output=True, text=True, check=False)
+    assert asked.returncode == 0, asked.stderr
+    # Nothing is trained again, and another sweep is not mixed with it.
+    assert "nothing to train" in produce(*words, tmp_path / "third", **environment).stderr
+    other = produce(*words, tmp_path / "fourth", "--release", "other", **environment)
+    assert other.returncode == 2
+    assert f"{url} holds the release 'tests' and not 'other'" in other.stderr
+
+
+@pytest.mark.slow
+def test_a_copy_that_cannot_be_written_is_one_sentence(made_up_mnist: Path, tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    sweep = ("--batch-sizes", "8", "--trials", "1", "--steps", "3")
+    words = (WORKLOAD, *sweep, *in_place_of_mnist(made_up_mnist), "--out", str(tmp_path / "out"))
+    result = produce(*words, "--copy-to", f"file://{in_the_way}/store")
+    assert result.returncode == 1, result.stderr
+    (sentence,) = (line for line in told(result.stderr) if not line.startswith("trained "))
+    assert sentence.startswith(f"dbtool: cannot copy between {tmp_path}/out and file://")
+    assert "what was trained is safe here" in sentence
+    assert len(statuses(tmp_path / "out")) == 1
+    in_the_way.unlink()
+    result = produce(*words, "--copy-to", f"file://{in_the_way}/store")
+    assert result.returncode == 0, result.stderr
+    assert "nothing to train" in result.stderr
+    assert len(statuses(in_the_way / "store")) == 1
+    for url in ("runs", "nowhere://bucket/runs"):
+        result = produce(*words, "--copy-to", url)
+        assert result.returncode == 2
+        assert f"--copy-to is {url}, and should be a URL such as s3://" in result.stderr
+    result = produce(*words[:-1], "s3://bucket/runs")
+    assert result.returncode == 2
+    assert "--out is s3://bucket/runs, and should be a folder of this machine" in result.stderr
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("gcsfs") is not None, reason="gcsfs is there, which this lacks"
+)
+def test_a_library_that_is_missing_is_named(made_up_mnist: Path, tmp_path: Path) -> None:
+    words = (WORKLOAD, *in_place_of_mnist(made_up_mnist), "--out", str(tmp_path / "out"))
+    result = produce(*words, "--copy-to", "gs://bucket/runs")
+    assert result.returncode == 1
+    assert "copying to gs:// needs a library that is not installed" in result.stderr
+    assert "[cloud]'" in result.stderr
+    assert not (tmp_path / "out").exists()
