@@ -338,6 +338,14 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
             "N",
         ),
     ] = None
+    remat: Annotated[
+        bool,
+        Option(
+            "Compute again in the backward pass what it needs of Transformers, the LSTM and "
+            "ResNet-50, instead of keeping it, and logits of texts a part of the positions at a "
+            "time: less memory for about a third more time. Other models train as without it."
+        ),
+    ] = False
     checkpoint_minutes: Annotated[
         Annotated[float, Meta(ge=0)],
         Option(

@@ -123,6 +123,7 @@ def provenance(
     devices_a_trial: int,
     micro_batch: int,
     side_by_side: int,
+    remat: bool,
     origin: Origin | None = None,
 ) -> dict[str, Any]:
     """Return what a shard records of the program, its libraries and the device.
@@ -132,6 +133,7 @@ def provenance(
         devices_a_trial: how many devices shared each batch.
         micro_batch: how many examples passed through the model at a time.
         side_by_side: how many trials a device trained at the same time.
+        remat: whether activations were computed again in the backward pass.
         origin: the code that defines the workload, where this package does not.
     """
     import jax
@@ -146,6 +148,7 @@ def provenance(
         "devices_per_trial": devices_a_trial,
         "micro_batch": micro_batch,
         "side_by_side": side_by_side,
+        "remat": remat,
         "matmul_precision": jax.config.values["jax_default_matmul_precision"],
         "platform": f"{platform.system()} {platform.machine()}",
         "git_revision": _git_revision(),

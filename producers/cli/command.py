@@ -70,7 +70,7 @@ def command(**values: Any) -> None:
             path=values["plan"],
         ) as planned:
             studies = planned
-            _refuse_dividing(studies, options, values["emit"])
+            _refuse_options(studies, options, values["emit"])
             if options.branch_at is not None:
                 from producers.branches import branched_studies
 
@@ -131,9 +131,17 @@ def _check_out(out: Path) -> None:
         )
 
 
-def _refuse_dividing(studies: "list[StudyPlan]", options: "SweepOptions", emit: str | None) -> None:
+def _refuse_options(studies: "list[StudyPlan]", options: "SweepOptions", emit: str | None) -> None:
+    from producers.models.registry import MODELS, model_definition
+
     sliced = "--slice" if options.slice else f"--emit {emit}" if emit else None
     divided = sliced or ("--on ray" if options.on else None)
+    if options.remat and not any(model_definition(each.workload.model).remat for each in studies):
+        able = ", ".join(name for name, model in MODELS.items() if model.remat)
+        raise UsageError(
+            f"--remat has no effect on the models of these workloads, and has on {able}; leave it "
+            "out, or choose other workloads"
+        )
     if divided and any(study.search for study in studies):
         raise UsageError(
             "a search in lockstep trains the trials of a study together, in one process; "

@@ -10,13 +10,37 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from producers.models.blocks import through
+
 if TYPE_CHECKING:
     from jax.typing import DTypeLike
 
     Carry = tuple[jax.Array, jax.Array]
 
 
-class Transformer(nnx.Module):
+class LanguageModel(nnx.Module):
+    """Features of every position, and logits of these alone, by weights of their own.
+
+    Attributes:
+        logits: from features to logits [..., vocabulary].
+        remat: whether activations are computed again in the backward pass instead of kept.
+    """
+
+    logits: nnx.Linear
+    remat = False
+
+    def __call__(self, tokens: jax.Array, *, train: bool) -> jax.Array:
+        """Return logits [batch, length, vocabulary] of the tokens before each target."""
+        del train  # it makes no difference to these models
+        logits: jax.Array = self.logits(self.features(tokens))
+        return logits
+
+    def features(self, tokens: jax.Array) -> jax.Array:
+        """Return features [batch, length, width] of the tokens before each target."""
+        raise NotImplementedError
+
+
+class Transformer(LanguageModel):
     """Embedding and sinusoidal positions, layers normalised before, logits by weights of their own.
 
     Attention needs no mask for padding: texts are padded at their end, where no token before can
@@ -51,17 +75,16 @@ class Transformer(nnx.Module):
         self.norm = nnx.LayerNorm(width, dtype=dtype, rngs=rngs)
         self.logits = nnx.Linear(width, vocabulary, use_bias=False, dtype=dtype, rngs=rngs)
 
-    def __call__(self, tokens: jax.Array, *, train: bool) -> jax.Array:
-        """Return logits [batch, length, vocabulary] of the tokens before each target."""
-        del train  # it makes no difference to this model
+    def features(self, tokens: jax.Array) -> jax.Array:
+        """Return features [batch, length, width] of the tokens before each target."""
         length, width = tokens.shape[1], self.embedding.features
         # Looked up in float32, so that the gradients of frequent tokens add up in float32.
         embedded = self.embedding(tokens) * width**0.5 + sinusoidal_positions(length, width)
         activations = embedded.astype(self.dtype)
         for layer in self.layers:
-            activations = layer(activations)
-        logits: jax.Array = self.logits(self.norm(activations))
-        return logits
+            activations = through(layer, activations, remat=self.remat)
+        normalised: jax.Array = self.norm(activations)
+        return normalised
 
 
 class _Layer(nnx.Module):
@@ -92,7 +115,7 @@ def sinusoidal_positions(length: int, width: int) -> np.ndarray:
     return pairs.reshape(length, width).astype(np.float32)
 
 
-class LSTMLanguageModel(nnx.Module):
+class LSTMLanguageModel(LanguageModel):
     """Embedding, a projected LSTM over the text, and logits by weights of their own.
 
     Args:
@@ -118,13 +141,12 @@ class LSTMLanguageModel(nnx.Module):
         self.memory = ProjectedLSTM(embedding, cells, projected, dtype=dtype, rngs=rngs)
         self.logits = nnx.Linear(projected, vocabulary, dtype=dtype, rngs=rngs)
 
-    def __call__(self, tokens: jax.Array, *, train: bool) -> jax.Array:
-        """Return logits [batch, length, vocabulary]; every text starts with an empty memory."""
-        del train  # it makes no difference to this model
+    def features(self, tokens: jax.Array) -> jax.Array:
+        """Return features [batch, length, width]; every text starts with an empty memory."""
         # Looked up in float32, so that the gradients of frequent tokens add up in float32.
         embedded = self.embedding(tokens).astype(self.dtype)
-        logits: jax.Array = self.logits(self.memory(embedded))
-        return logits
+        outputs: jax.Array = self.memory(embedded)
+        return outputs
 
 
 class ProjectedLSTM(nnx.Module):
@@ -138,7 +160,12 @@ class ProjectedLSTM(nnx.Module):
         inputs: width of an input.
         cells: of the memory.
         outputs: width of an output.
+
+    Attributes:
+        remat: whether the gates are computed again in the backward pass instead of kept.
     """
+
+    remat = False
 
     def __init__(
         self, inputs: int, cells: int, outputs: int, *, dtype: DTypeLike, rngs: nnx.Rngs
@@ -167,8 +194,10 @@ class ProjectedLSTM(nnx.Module):
         silent = jnp.zeros((batch, self.outputs), self.dtype)
         # One product for all inputs, since they do not wait for the memory.
         of_inputs = self.of_inputs(inputs).swapaxes(0, 1)
-        _, outputs = jax.lax.scan(advance, (empty, silent), of_inputs)
-        return outputs.swapaxes(0, 1)
+        step = jax.checkpoint(advance, prevent_cse=False) if self.remat else advance
+        _, outputs = jax.lax.scan(step, (empty, silent), of_inputs)
+        by_text: jax.Array = outputs.swapaxes(0, 1)
+        return by_text
 
 
 def _keeping(key: jax.Array, shape: tuple[int, ...], dtype: DTypeLike) -> jax.Array:

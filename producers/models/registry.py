@@ -37,6 +37,8 @@ class ModelDefinition:
         certainty: setting to stated, recalled or chosen.
         divisor: examples of training that pass through the model at a time are at most so many, or
             a multiple of them: those that are normalised together.
+        remat: whether modules of it have an attribute `remat`, which is set to compute activations
+            again in the backward pass instead of keeping them.
     """
 
     name: str
@@ -45,6 +47,7 @@ class ModelDefinition:
     settings: dict[str, object] = field(default_factory=dict)
     certainty: dict[str, str] = field(default_factory=dict)
     divisor: int = 1
+    remat: bool = False
 
 
 # Widths of the two convolutions and of the dense layer, and how sure these are.
@@ -152,9 +155,8 @@ def _resnet_50() -> ModelDefinition:
     build = _building(
         "resnet_50", "residual.BottleneckResNet", (ImageForm,), 32, channels=64, blocks=blocks
     )
-    return replace(
-        _definition("resnet_50", 128, build, recalled=recalled, chosen=chosen), divisor=32
-    )
+    definition = _definition("resnet_50", 128, build, recalled=recalled, chosen=chosen)
+    return replace(definition, divisor=32, remat=True)
 
 
 def _vgg_11() -> ModelDefinition:
@@ -180,22 +182,23 @@ def _vgg_11() -> ModelDefinition:
 
 def _transformer(name: str, sizes: tuple[int, int, int, int], certainty: str) -> ModelDefinition:
     sized = dict(zip(("layers", "width", "hidden", "heads"), sizes, strict=True))
-    chosen = {
-        "normalisation": "of layers, before each and after the last",
-        "positions": "sinusoidal",
-        "activation": "relu",
-        "attention_biases": False,
-        "dropout": "none",
-        "initial_weights": "LeCun normal; embedding normal with variance 1 / width",
+    settings: dict[str, dict[str, object]] = {
+        "recalled": {
+            "decoder_only": True,
+            "logits": "by a matrix of their own, without biases",
+        },
+        "chosen": {
+            "normalisation": "of layers, before each and after the last",
+            "positions": "sinusoidal",
+            "activation": "relu",
+            "attention_biases": False,
+            "dropout": "none",
+            "initial_weights": "LeCun normal; embedding normal with variance 1 / width",
+        },
     }
-    recalled = {
-        "decoder_only": True,
-        "logits": "by a matrix of their own, without biases",
-    }
+    settings[certainty] = sized | settings[certainty]
     build = _building(name, "language.Transformer", (TextForm,), **sized)
-    if certainty == "recalled":
-        return _definition(name, 32, build, recalled=sized | recalled, chosen=chosen)
-    return _definition(name, 32, build, recalled=recalled, chosen=sized | chosen)
+    return replace(_definition(name, 32, build, **settings), remat=True)
 
 
 def _lstm() -> ModelDefinition:
@@ -209,7 +212,7 @@ def _lstm() -> ModelDefinition:
         "initial_weights": "LeCun normal; embedding normal with variance 1",
     }
     build = _building("lstm", "language.LSTMLanguageModel", (TextForm,), **sizes)
-    return _definition("lstm", 32, build, chosen=chosen)
+    return replace(_definition("lstm", 32, build, chosen=chosen), remat=True)
 
 
 _CONTENTS = {ImageForm: "images", TextForm: "texts", ArrayForm: "arrays of numbers"}

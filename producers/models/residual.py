@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from dbtool.core.errors import UsageError
+from producers.models.blocks import through
 from producers.models.convolution import conv_general_dilated, convolution, mean_pool_2x2
 
 if TYPE_CHECKING:
@@ -119,7 +120,12 @@ class BottleneckResNet(nnx.Module):
         channels: of the first convolution, and of the 3x3 convolutions of the first stage; every
             further stage has twice those of the one before.
         blocks: how many each stage has.
+
+    Attributes:
+        remat: whether activations are computed again in the backward pass instead of kept.
     """
+
+    remat = False
 
     def __init__(
         self,
@@ -149,7 +155,7 @@ class BottleneckResNet(nnx.Module):
         activations = self.first(images)
         activations = nnx.max_pool(activations, (3, 3), strides=(2, 2), padding=((1, 1), (1, 1)))
         for block in self.blocks:
-            activations = block(activations, train=train)
+            activations = through(block, activations, remat=self.remat, train=train)
         activations = jax.nn.relu(self.last_norm(activations, train=train))
         logits: jax.Array = self.logits(activations.mean((1, 2)))
         return logits

@@ -131,6 +131,7 @@ class StudySession:
             data.form,
             workload.dtype,
             workload.objective,
+            options.remat,
         )
         if workload.origin is not None:
             _try_own(workload, trainer(*functions), data.form)
@@ -271,6 +272,7 @@ def footer_of(
             program.devices_a_trial,
             program.batch_shape(study.batch_size)[1],
             program.side_by_side(len(trials.trial_ids)),
+            program.trainer.remat,
             study.workload.origin,
         ),
     )
@@ -319,7 +321,7 @@ def _shapes(state: TrialState) -> list[tuple[object, ...]]:
 # serves the next.
 @functools.lru_cache(maxsize=16)
 def _block_program(
-    functions: tuple[str, str, str, Form, str, str],
+    functions: tuple[str, str, str, Form, str, str, bool],
     devices_a_trial: int,
     micro_batch: int | None,
     shared_batches: bool,

@@ -47,7 +47,10 @@ class Objective(Protocol):
     def loss(
         self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
     ) -> tuple[jax.Array, jax.Array]:
-        """Return the sum and the divisor of the loss of a batch, float32 scalars."""
+        """Return the sum and the divisor of the loss of a batch, float32 scalars.
+
+        Those of parts of a batch are added. A batch whose divisor is zero has a sum of zero.
+        """
         ...
 
     def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
@@ -164,13 +167,12 @@ class NextToken:
     ) -> tuple[jax.Array, jax.Array]:
         """Return the sum and divisor of the loss over tokens.
 
-        Takes logits [batch, length, vocabulary] and integers [batch, length]. A batch whose texts
-        are all empty has no tokens; its loss is zero.
+        Takes logits [batch, length, vocabulary] and integers [batch, length].
         """
         del metaparameters
         counted = targets != PADDING
         loss = jnp.where(counted, cross_entropy(logits, targets), 0.0).sum()
-        return loss, jnp.maximum(counted.sum(), 1).astype(jnp.float32)
+        return loss, counted.sum().astype(jnp.float32)
 
     def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
         """Return the summed cross entropy and the number of tokens."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ import optax
 from flax import nnx
 
 from producers.datasets.forms import GREY_28, ImageForm
+from producers.models.language import LanguageModel
 from producers.models.registry import model_definition
 from producers.training.objectives import objective_for
 from producers.training.optimizers import LEARNING_RATE, optimizer_definition
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from producers.training.schedules import ScheduleDefinition
 
     Metaparameters = Mapping[str, jax.Array]
+
+T = TypeVar("T")
+
+# Of the positions of texts, whose logits exist one after the other.
+_MOST_CHUNKS = 16
 
 
 class TrialState(NamedTuple):
@@ -79,6 +85,8 @@ class Trainer:
         objective: the loss, and the metrics of evaluations.
         optimizer: the update rule.
         schedule: the learning rate at each step.
+        remat: whether the model's activations are computed again in the backward pass instead of
+            kept, and logits at each position of texts a chunk of positions at a time.
     """
 
     new_model: Callable[[nnx.Rngs], nnx.Module]
@@ -86,11 +94,15 @@ class Trainer:
     objective: Objective
     optimizer: OptimizerDefinition
     schedule: ScheduleDefinition
+    remat: bool = False
 
     @cached_property
     def _graph(self) -> Any:
         """Return the model without its arrays; kept, since large models take a second to build."""
-        return nnx.graphdef(nnx.eval_shape(lambda: self.new_model(nnx.Rngs(0))))
+        model = nnx.eval_shape(lambda: self.new_model(nnx.Rngs(0)))
+        if self.remat:
+            model.set_attributes(remat=True)
+        return nnx.graphdef(model)
 
     def start(self, seed: jax.Array) -> TrialState:
         """Return the state before the first step, from the trial's seed, a uint32 scalar."""
@@ -140,7 +152,7 @@ class Trainer:
             total, weight, statistics = self._loss(
                 parameters, state.statistics, metaparameters, inputs, targets
             )
-            return total / weight, statistics
+            return total / _divisor(weight), statistics
 
         with_gradients = jax.value_and_grad(mean_loss, has_aux=True)
         (loss, statistics), gradients = with_gradients(state.parameters)
@@ -205,9 +217,10 @@ class Trainer:
         """Return the gradient of the mean loss from the sums over all micro-batches."""
         (total, weight, gradients, summed), others = sums
         means = jax.tree.map(lambda value: value / micro_batches, summed)
+        divisor = _divisor(weight)
         return Gradient(
-            total / weight,
-            jax.tree.map(lambda gradient: gradient / weight, gradients),
+            total / divisor,
+            jax.tree.map(lambda gradient: gradient / divisor, gradients),
             nnx.merge_state(means, others),
         )
 
@@ -230,7 +243,9 @@ class Trainer:
 
     def logits(self, parameters: Any, statistics: Any, inputs: jax.Array) -> jax.Array:
         """Return logits at evaluation, float32 [batch, classes] or [batch, length, vocabulary]."""
-        return self._apply(parameters, statistics, inputs, train=False)[0]
+        model = self._model(parameters, statistics)
+        logits: jax.Array = model(_model_inputs(inputs, self.form), train=False)
+        return logits.astype(jnp.float32)
 
     def evaluated(self, state: TrialState) -> Any:
         """Return the weights that evaluations take, in the form of the parameters."""
@@ -240,7 +255,8 @@ class Trainer:
         self, parameters: Any, statistics: Any, inputs: jax.Array, targets: jax.Array
     ) -> Totals:
         """Return the sums over these examples that the metrics of a split follow from."""
-        return self.objective.totals(self.logits(parameters, statistics, inputs), targets)
+        model = self._model(parameters, statistics)
+        return self._sums(model, inputs, targets, self.objective.totals, train=False)
 
     def _loss(
         self,
@@ -251,16 +267,47 @@ class Trainer:
         targets: jax.Array,
     ) -> tuple[jax.Array, jax.Array, Any]:
         """Return the summed loss, its divisor, and the running statistics after the batch."""
-        logits, statistics = self._apply(parameters, statistics, inputs, train=True)
-        return *self.objective.loss(logits, targets, metaparameters), statistics
+        model = self._model(parameters, statistics)
+        loss = partial(self.objective.loss, metaparameters=metaparameters)
+        total, weight = self._sums(model, inputs, targets, loss, train=True)
+        return total, weight, _split(model)[1]
 
-    def _apply(
-        self, parameters: Any, statistics: Any, inputs: jax.Array, *, train: bool
-    ) -> tuple[jax.Array, Any]:
-        """Return the logits, and the running statistics that the model holds afterwards."""
-        model: Any = nnx.merge(self._graph, parameters, statistics, copy=True)
-        logits: jax.Array = model(_model_inputs(inputs, self.form), train=train)
-        return logits.astype(jnp.float32), _split(model)[1]
+    def _model(self, parameters: Any, statistics: Any) -> Any:
+        return nnx.merge(self._graph, parameters, statistics, copy=True)
+
+    def _sums(
+        self,
+        model: Any,
+        inputs: jax.Array,
+        targets: jax.Array,
+        function: Callable[[jax.Array, jax.Array], T],
+        *,
+        train: bool,
+    ) -> T:
+        """Return sums over examples, a function of float32 logits and targets.
+
+        Of a language model with `remat`, the logits of a chunk of positions exist at a time, for
+        the sums over all chunks to be added.
+        """
+        shown = _model_inputs(inputs, self.form)
+        if not (self.remat and isinstance(model, LanguageModel)):
+            logits = model(shown, train=train)
+            return function(logits.astype(jnp.float32), targets)
+
+        @partial(jax.checkpoint, prevent_cse=False)
+        def of_chunk(chunk: tuple[jax.Array, jax.Array]) -> T:
+            features, targets = chunk
+            return function(model.logits(features).astype(jnp.float32), targets)
+
+        length = targets.shape[1]
+        chunks = max(count for count in range(1, _MOST_CHUNKS + 1) if length % count == 0)
+        apart = [
+            array.reshape(len(array), chunks, -1, *array.shape[2:]).swapaxes(0, 1)
+            for array in (model.features(shown), targets)
+        ]
+        of_chunks = jax.lax.map(of_chunk, tuple(apart))
+        total: T = jax.tree.map(lambda sums: sums.sum(0), of_chunks)
+        return total
 
 
 def trainer(
@@ -270,8 +317,12 @@ def trainer(
     form: Form = GREY_28,
     dtype: DTypeLike = jnp.float32,
     objective: str = "",
+    remat: bool = False,
 ) -> Trainer:
-    """Return the functions of a workload, whose model computes in `dtype`, weights in float32."""
+    """Return the functions of a workload, whose model computes in `dtype`, weights in float32.
+
+    With `remat`, models that can compute activations again in the backward pass do.
+    """
     definition = model_definition(model)
     return Trainer(
         lambda rngs: definition.build(form, dtype, rngs),
@@ -279,7 +330,13 @@ def trainer(
         objective_for(form, objective),
         optimizer_definition(optimizer),
         schedule_definition(schedule),
+        remat and definition.remat,
     )
+
+
+def _divisor(weight: jax.Array) -> jax.Array:
+    """Return the divisor of a loss and its gradient, which are zero where nothing counts."""
+    return jnp.where(weight == 0, 1, weight)
 
 
 def _split(model: nnx.Module) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ Needs eight devices, which `jax_num_cpu_devices` simulates on one processor.
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ from flax import nnx
 
 from producers.datasets.forms import Form, ImageForm, TextForm
 from producers.datasets.split import Split
-from producers.models.language import Transformer
+from producers.models.language import LSTMLanguageModel, Transformer
 from producers.models.residual import BottleneckResNet, GhostBatchNorm
 from producers.training.block import BlockProgram
 from producers.training.block_record import BlockRecord, Progress
@@ -93,7 +93,7 @@ def _problem(
     return Problem(functions, batch_size, learning_rate)
 
 
-PROBLEMS: Mapping[str, Problem] = {
+_PLAIN = {
     "fc": Problem(trainer("fc_16", "momentum", "constant"), 16, 0.01),
     # Two ghost batches of 8 examples; those of the residual network have 32.
     "normalised": _problem(lambda rngs: Normalised(rngs=rngs), IMAGES, 16, 0.05),
@@ -110,6 +110,14 @@ PROBLEMS: Mapping[str, Problem] = {
         16,
         0.1,
     ),
+    "lstm": _problem(
+        lambda rngs: LSTMLanguageModel(13, 4, 6, 5, dtype=jnp.float32, rngs=rngs), TEXTS, 16, 0.1
+    ),
+}
+WITH_REMAT = {name: f"{name} with remat" for name in ("resnet", "transformer", "lstm")}
+PROBLEMS: Mapping[str, Problem] = _PLAIN | {
+    with_remat: replace(_PLAIN[name], trainer=replace(_PLAIN[name].trainer, remat=True))
+    for name, with_remat in WITH_REMAT.items()
 }
 
 

@@ -152,6 +152,19 @@ def test_smoke_trains_every_network(workload: str, tmp_path: Path) -> None:
     assert steps == [3, 3]
 
 
+@pytest.mark.slow
+def test_a_shard_tells_that_activations_were_computed_again(tmp_path: Path) -> None:
+    words = ("--preset", "smoke", "--remat", "--batch-sizes", "8", "--trials", "1")
+    workloads = ("brown/transformer_tiny/adam", "mnist/fc_64_64_64/sgd")
+    result = produce(*words, *workloads, "--out", tmp_path)
+    assert result.returncode == 0, result.stderr
+    remat = {
+        footer(path, "study")["workload"]["definition"]["model"]: footer(path, "producer")["remat"]
+        for path in shards(tmp_path)
+    }
+    assert remat == {"transformer_tiny": True, "fc_64_64_64": False}
+
+
 LISTED = f'workload,goal,batch_sizes\n{NAME},val_classification_error < 0.1,"[2,4]"\n'
 WORDS = ("--batch-sizes", "4", "--trials", "2", "--steps", "5")
 PLAN = f"""

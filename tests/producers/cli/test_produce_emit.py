@@ -131,7 +131,7 @@ OF_ALL_SORTS = (
     (
         *("--all", "--shared-batches", "--seed", "3", "--budget", "0.5", "--datasets", "data"),
         *("--measure", "gradient_noise_scale", "--measure", "gradient_lipschitz_constant"),
-        *("--checkpoint-minutes", "2.5", "--micro-batch", "64"),
+        *("--checkpoint-minutes", "2.5", "--micro-batch", "64", "--remat"),
     ),
     (
         *(WORKLOAD, "--batch-sizes", "8", "--replace", "mnist=mine:the digits", "--goal", "-0.03"),

@@ -78,6 +78,7 @@ def test_shard_tells_its_study_trials_and_producer(undisturbed: Path) -> None:
     assert producer["batches"] == "own"
     assert (producer["devices_per_trial"], producer["micro_batch"]) == (1, BATCH_SIZE)
     assert (producer["side_by_side"], producer["matmul_precision"]) == (1, "float32")
+    assert producer["remat"] is False
     assert {"dbtool", "jax", "jaxlib", "flax", "optax", "numpy", "device"} <= set(producer)
 
 

@@ -152,6 +152,22 @@ def test_workloads_of_the_sparsity_study_at_their_smallest_batch_in_float32(name
     check(WORKLOADS[name], min(WORKLOADS[name].batch_sizes), "float32")
 
 
+# Of each block what is needed of its own products: all but those whose results are only added. The
+# logits are needed once more, too.
+AGAIN = {"resnet_50": 2 * 16, "transformer_shallow": 7 * 2 + 1, "lstm": 1 + 1}
+
+
+@pytest.mark.parametrize("model", quick_few(AGAIN, ["transformer_shallow", "lstm"]))
+def test_products_are_computed_again_with_remat(model: str) -> None:
+    workload = next(each for each in WORKLOADS.values() if each.model == model)
+    functions = (workload.model, workload.optimizer, workload.schedule, workload.form, "float32")
+    program = _program(*functions, "", True, layout(workload)[1])
+    arguments = abstract_advance(program, workload, min(workload.batch_sizes), layout(workload)[0])
+    lowered = jax.export.export(program.compiled_advance, platforms=["tpu"])(*arguments)
+    expected = expected_products(model, "f32").total() + AGAIN[model]
+    assert products(lowered.mlir_module()).total() == expected
+
+
 # Every problem that is streamed or not, with batches that trials share or have of their own.
 PROGRAMS = [("fc", False, False), ("normalised", True, True)]
 PROGRAMS += [("fc", False, True), ("normalised", True, False)]

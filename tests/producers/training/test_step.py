@@ -25,6 +25,7 @@ from producers.training.objectives import (
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_definition
 from producers.training.step import Trainer, trainer
+from tests.support.blocks import PROBLEMS, TEXTS
 
 LEARNING_RATE = 0.3
 MOMENTUM = 0.9
@@ -303,16 +304,17 @@ def test_next_tokens_count_and_padding_does_not() -> None:
     assert float(NextToken().loss(jnp.asarray(other), jnp.asarray(targets), {})[0]) == float(total)
 
 
-def test_a_batch_of_empty_texts_has_no_loss_and_no_gradient() -> None:
-    targets = jnp.zeros((2, 3), jnp.int32)
-
-    def mean(logits: jax.Array) -> jax.Array:
-        total, tokens = NextToken().loss(logits, targets, {})
-        return total / tokens
-
-    loss, gradient = jax.jit(jax.value_and_grad(mean))(jnp.ones((2, 3, 5)))
-    assert float(loss) == 0.0
-    assert not np.asarray(gradient).any()
+@pytest.mark.parametrize("name", ["pairs", "transformer with remat"])
+def test_a_batch_of_empty_texts_has_no_loss_and_no_gradient(name: str) -> None:
+    functions = PROBLEMS[name].trainer
+    state, empty = functions.start(jnp.uint32(0)), jnp.zeros((2, 2, TEXTS.length), jnp.int32)
+    found = [
+        jax.jit(functions.gradient)(state, {}, empty[0], empty[0]),
+        jax.jit(functions.accumulated_gradient)(state, {}, empty, empty),
+    ]
+    for gradient in found:
+        assert float(gradient.loss) == 0.0
+        assert not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(gradient.gradients))
 
 
 SEVERAL_LOGITS = np.array([[0.0, 3.0, -2.0], [1.0, -1.0, 0.5]], np.float32)

@@ -1,0 +1,86 @@
+"""Activations that are computed again: the same curves, in less memory."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from producers.datasets.forms import TextForm
+from producers.models.language import LSTMLanguageModel, Transformer
+from producers.training.objectives import objective_for
+from producers.training.optimizers import optimizer_definition
+from producers.training.schedules import schedule_definition
+from producers.training.step import Trainer
+from tests.support.blocks import (
+    TOLERANCE,
+    TRIALS,
+    WITH_REMAT,
+    assert_close,
+    train_to_states,
+)
+from tests.support.slow import quick_few
+
+SHARED = {"devices": 8, "devices_a_trial": 4, "micro_batch": 8}
+CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in WITH_REMAT] + [
+    ("transformer", SHARED),
+    ("lstm", SHARED),
+]
+
+
+@pytest.mark.parametrize(("problem", "options"), quick_few(CASES, [CASES[1], CASES[2]]))
+def test_curves_and_states_are_those_without(problem: str, options: dict[str, Any]) -> None:
+    """Of positions that some chunks have no tokens at, and devices and parts that share batches."""
+    record, states = train_to_states(problem)
+    found, found_states = train_to_states(WITH_REMAT[problem], **options)
+    assert_close(found, record)
+    for one, other in zip(jax.tree.leaves(found_states), jax.tree.leaves(states), strict=True):
+        np.testing.assert_allclose(one[:TRIALS], other[:TRIALS], rtol=TOLERANCE, atol=TOLERANCE)
+
+
+BATCH, FORM = 8, TextForm(vocabulary=4_000, length=32)
+LOGITS = 4 * BATCH * FORM.length * FORM.vocabulary
+
+
+def temporary_bytes(
+    model: Callable[..., nnx.Module], sizes: tuple[int, ...], remat: bool
+) -> list[int]:
+    """What a training step and an evaluation need besides their arguments."""
+    functions = Trainer(
+        lambda rngs: model(FORM.vocabulary, *sizes, dtype=jnp.float32, rngs=rngs),
+        FORM,
+        objective_for(FORM),
+        optimizer_definition("sgd"),
+        schedule_definition("constant"),
+        remat,
+    )
+    state = jax.eval_shape(functions.start, jax.ShapeDtypeStruct((), jnp.uint32))
+    texts = jax.ShapeDtypeStruct((BATCH, FORM.length), jnp.int32)
+    rate = {"learning_rate": jax.ShapeDtypeStruct((), jnp.float32)}
+    programs = [
+        jax.jit(functions.step).lower(state, rate, texts, texts),
+        jax.jit(functions.evaluation_totals).lower(
+            state.parameters, state.statistics, texts, texts
+        ),
+    ]
+    analyses: list[Any] = [program.compile().memory_analysis() for program in programs]
+    return [analysis.temp_size_in_bytes for analysis in analyses]
+
+
+def test_logits_of_a_part_of_the_positions_exist_at_a_time() -> None:
+    sizes = (1, 8, 16, 2)
+    assert min(temporary_bytes(Transformer, sizes, remat=False)) > LOGITS
+    assert max(temporary_bytes(Transformer, sizes, remat=True)) < LOGITS / 2
+
+
+def test_gates_of_an_lstm_are_not_kept() -> None:
+    """But for what inputs add to all of them, they would be kept at each position."""
+    cells = 2_000
+    gates = 4 * BATCH * FORM.length * 4 * cells
+    plain, evaluated = temporary_bytes(LSTMLanguageModel, (4, cells, 4), remat=False)
+    step, _ = temporary_bytes(LSTMLanguageModel, (4, cells, 4), remat=True)
+    assert plain - step > LOGITS + gates
+    assert evaluated > LOGITS
