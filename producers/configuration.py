@@ -326,7 +326,7 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
         _Positive | None,
         Option(
             "The most trials that a device trains at the same time; the others of a block follow. "
-            "By default one on a CPU core, and all on other devices.",
+            "By default one on a CPU core, and as many as fit the memory of other devices.",
             "N",
         ),
     ] = None
@@ -334,7 +334,8 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
         _Positive | None,
         Option(
             "The most examples of a batch that pass through the model at a time; gradients of "
-            "larger batches are accumulated. By default whole batches do.",
+            "larger batches are accumulated. By default whole batches do, or as many as fit the "
+            "memory of a GPU or TPU.",
             "N",
         ),
     ] = None

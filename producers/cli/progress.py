@@ -157,7 +157,7 @@ def sweep_progress(
             progress.update(task, completed=passed)
             remarks.on_shard(shard)
 
-        events = SweepEvents(on_block, on_steps, on_shard, on_record=on_record)
+        events = SweepEvents(on_block, on_steps, on_shard, on_record=on_record, on_choice=tell)
         with contextlib.ExitStack() as stack:
             if not on_terminal:
                 events = stack.enter_context(

@@ -170,6 +170,7 @@ class SweepEvents:
         on_record: of what the block in training has measured so far: before its first step, where
             it is what a checkpoint held, after each evaluation and at its end. A Ray cluster's
             workers tell nothing of the kind.
+        on_choice: of a sentence on what a study's trials were trained with for want of memory.
         stopping: whether the sweep is to save a checkpoint and stop; looked at after `on_steps`.
     """
 
@@ -178,6 +179,7 @@ class SweepEvents:
     on_shard: Callable[[Shard], None]
     on_study: Callable[[StudyPlan], None] = lambda _: None
     on_record: Callable[[BlockRecord], None] = lambda _: None
+    on_choice: Callable[[str], None] = lambda _: None
     stopping: Callable[[], bool] = lambda: False
 
 
@@ -252,7 +254,10 @@ class _Run:
         from producers.sweep.session import StudySession
 
         search = None if study.search is None else LockstepSearch(study, self.out, self.index)
-        session = StudySession(study, self.options, self.events.stopping, self.events.on_record)
+        events = self.events
+        session = StudySession(
+            study, self.options, events.stopping, events.on_record, events.on_choice
+        )
         branch = study.branch
         if branch is not None and (
             self.parents is None or self.parents.branch.study != branch.study

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import jax
@@ -21,7 +22,8 @@ from producers.models.registry import model_definition
 from producers.training.block import BlockProgram
 from producers.training.block_record import Slots
 from producers.training.checkpoints import Checkpoints
-from producers.training.mesh import device_mesh
+from producers.training.fit import abstract_call, bytes_of_call, device_memory, fitting, halved
+from producers.training.mesh import device_mesh, from_first
 from producers.training.run import Splits, train_block
 from producers.training.step import trainer
 from producers.workloads.own import blaming_own_code
@@ -99,6 +101,7 @@ class StudySession:
         options: how to train it.
         stopping: whether to save a checkpoint and stop, as `Checkpoints` takes it.
         on_record: called with what was measured so far, as by `train_block`.
+        on_choice: called with a sentence on what was chosen for want of memory.
     """
 
     def __init__(
@@ -107,6 +110,7 @@ class StudySession:
         options: SweepOptions,
         stopping: Callable[[], bool] = lambda: False,
         on_record: Callable[[BlockRecord], None] = lambda _: None,
+        on_choice: Callable[[str], None] = lambda _: None,
     ) -> None:
         workload = study.workload
         data = load_dataset(
@@ -135,13 +139,17 @@ class StudySession:
         )
         if workload.origin is not None:
             _try_own(workload, trainer(*functions), data.form)
-        self._program = _block_program(
-            functions,
-            options.devices_per_trial,
-            options.micro_batch,
-            study.shared_batches,
-            options.side_by_side or lanes(),
+        program_of = partial(
+            _block_program, functions, options.devices_per_trial, study.shared_batches
         )
+        wished = chosen = options.side_by_side or lanes(), options.micro_batch
+        limit = from_first(device_memory)
+        if limit is not None and None in (options.side_by_side, options.micro_batch):
+            in_memory = len(data.train) if isinstance(data.train, Split) else None
+            chosen = at_a_time(study, options, program_of, in_memory, wished, limit)
+        if chosen != wished:
+            on_choice(_told_choice(study, *chosen, limit))
+        self._program = program_of(*chosen)
         self._splits = self._placed(data)
 
     def train(
@@ -278,6 +286,51 @@ def footer_of(
     )
 
 
+def at_a_time(
+    study: StudyPlan,
+    options: SweepOptions,
+    program_of: Callable[[int, int | None], BlockProgram],
+    in_memory: int | None,
+    wished: tuple[int, int | None],
+    limit: int,
+) -> tuple[int, int | None]:
+    """Return the trials side by side and the micro-batch of a study, where options leave them open.
+
+    Args:
+        study: the study.
+        options: how to train it; what they say stays.
+        program_of: makes the program from both.
+        in_memory: how many training examples the devices hold; None where they are read.
+        wished: both, where memory is no matter.
+        limit: bytes of a device.
+    """
+    workload = study.workload
+    trials = len(study.blocks(range(study.least_trials), options.block)[0])
+    largest = study.batch_size * max((factor for _, factor in workload.batch_schedule), default=1)
+
+    def bytes_of(side_by_side: int, micro_batch: int | None) -> int:
+        program = program_of(side_by_side, micro_batch)
+        names, pruned = dict(workload.search_space), workload.sparsity > 0
+        call = abstract_call(program, names, largest, trials, in_memory=in_memory, pruned=pruned)
+        return bytes_of_call(program, call)
+
+    side_by_side, micro_batches = [wished[0]], [wished[1]]
+    if options.side_by_side is None:
+        side_by_side += halved(program_of(*wished).side_by_side(trials))
+    if options.micro_batch is None:
+        micro_batches += halved(largest)
+    return fitting(bytes_of, limit, side_by_side, micro_batches)
+
+
+def _told_choice(study: StudyPlan, trials: int, micro_batch: int | None, limit: int) -> str:
+    examples = "" if micro_batch is None else f", {counted(micro_batch, 'example')} of its batch"
+    return (
+        f"{study.name} trains {counted(trials, 'trial')} at the same time{examples}, to fit the "
+        f"{limit / 1e9:.1f} GB of a device; rows of other numbers (--side-by-side, --micro-batch) "
+        "differ in their last digits"
+    )
+
+
 def _refuse_one_class(workload: Workload, data: Dataset) -> None:
     """Refuse to classify examples that are all of one class, as any model soon does."""
     is_classified = (workload.objective or data.form.objective) == "classification"
@@ -323,9 +376,9 @@ def _shapes(state: TrialState) -> list[tuple[object, ...]]:
 def _block_program(
     functions: tuple[str, str, str, Form, str, str, bool],
     devices_a_trial: int,
-    micro_batch: int | None,
     shared_batches: bool,
     side_by_side: int,
+    micro_batch: int | None,
 ) -> BlockProgram:
     """Return the programs of all studies with the same arguments of `trainer`."""
     model = model_definition(functions[0])

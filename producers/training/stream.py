@@ -109,7 +109,7 @@ class StreamedDraw:
         # Trials start in the order of the slots, which are filled up with the last one.
         first = np.minimum(np.arange(program.slots(len(seeds))), len(seeds) - 1)
         self._wanted = frozenset(self._slots_here(first, np.ones(len(first), bool)).values())
-        self._parts = _parts(program.trainer.form, len(seeds), self._shape)
+        self._parts = parts_of_a_step(program.trainer.form, len(seeds), self._shape)
         self._calls = _ahead(
             self._read,
             [
@@ -230,7 +230,7 @@ class StreamedDraw:
         return self._source.read(np.zeros(1, np.int64), None)
 
 
-def _parts(form: Form, streams: int, shape: tuple[int, int]) -> int:
+def parts_of_a_step(form: Form, streams: int, shape: tuple[int, int]) -> int:
     """Return how many parts a step's micro-batches are read in: one, or as few as fit a call.
 
     Programs for parts round the last digits otherwise, so that only what hosts hardly hold has any.

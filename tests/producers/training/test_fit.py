@@ -1,0 +1,93 @@
+"""What trains at a time within a limit, by programs that are compiled for the CPU."""
+
+import functools
+import sys
+from dataclasses import replace
+
+import jax
+import pytest
+
+from producers.configuration import SweepOptions
+from producers.sweep.session import at_a_time
+from producers.training.block import BlockProgram
+from producers.training.fit import abstract_call, bytes_of_call, device_memory, fitting, halved
+from producers.training.mesh import device_mesh
+from producers.training.step import trainer
+from tests.support.sweeps import TRAIN_EXAMPLES, small_study
+
+TRIALS = 4
+SMALL = small_study()
+WORKLOAD = replace(SMALL.workload, model="simple_cnn")
+STUDY = replace(SMALL, workload=WORKLOAD, least_trials=TRIALS, batch_size=512)
+# Of a convolution to 32 channels, whose result is kept before and after ReLU.
+ACTIVATIONS = 2 * 4 * 24 * 24 * 32
+
+
+@functools.cache
+def program_of(side_by_side: int, micro_batch: int | None) -> BlockProgram:
+    return BlockProgram(
+        trainer(WORKLOAD.model, WORKLOAD.optimizer, WORKLOAD.schedule, WORKLOAD.form),
+        device_mesh(jax.devices()[:1]),
+        lanes=side_by_side,
+        shared_batches=False,
+        evaluation_batch=8,
+        micro_batch=micro_batch,
+    )
+
+
+@functools.cache
+def bytes_of(side_by_side: int, micro_batch: int | None) -> int:
+    program = program_of(side_by_side, micro_batch)
+    sizes = STUDY.batch_size, TRIALS
+    call = abstract_call(program, ["learning_rate"], *sizes, in_memory=TRAIN_EXAMPLES, pruned=False)
+    return bytes_of_call(program, call)
+
+
+def chosen(
+    limit: float, side_by_side: int | None = None, micro_batch: int | None = None
+) -> tuple[int, int | None]:
+    given = SweepOptions(side_by_side=side_by_side, micro_batch=micro_batch)
+    wished = side_by_side or sys.maxsize, micro_batch
+    return at_a_time(STUDY, given, program_of, TRAIN_EXAMPLES, wished, round(limit))
+
+
+@pytest.mark.slow
+def test_a_call_takes_the_activations_of_what_trains_at_a_time() -> None:
+    batch = STUDY.batch_size * ACTIVATIONS
+    assert bytes_of(1, None) > batch
+    assert bytes_of(2, None) > bytes_of(1, None) + batch
+    assert bytes_of(TRIALS, None) > bytes_of(2, None) + 2 * batch
+    assert bytes_of(1, 128) < bytes_of(1, None) - batch / 2
+
+
+@pytest.mark.slow
+def test_most_trials_that_fit_train_side_by_side() -> None:
+    assert chosen(1e12) == (sys.maxsize, None)
+    assert chosen(bytes_of(2, None) / 0.9 + 10) == (2, None)
+    assert chosen(bytes_of(1, 128) / 0.9 + 10) == (1, 128)
+
+
+def test_whole_batches_that_do_not_fit_train_in_halves() -> None:
+    assert chosen(bytes_of(1, 256) / 0.9 + 10, side_by_side=1) == (1, 256)
+
+
+def test_smaller_micro_batches_are_for_the_fewest_trials_alone() -> None:
+    tried = []
+
+    def too_many(*numbers: int | None) -> int:
+        tried.append(numbers)
+        return 91
+
+    # The compiler's word is not the last: where nothing fits, training tells.
+    assert fitting(too_many, 100, [4, 2, 1], [None, 8, 4]) == (4, None)
+    assert tried == [(4, None), (2, None), (1, None), (1, 8), (1, 4)]
+    assert fitting(lambda *_: 90, 100, [4, 2, 1], [None, 8, 4]) == (4, None)
+
+
+@pytest.mark.parametrize(("number", "smaller"), [(1, []), (2, [1]), (12, [6, 3, 1])])
+def test_halves(number: int, smaller: list[int]) -> None:
+    assert halved(number) == smaller
+
+
+def test_cpus_have_no_limit() -> None:
+    assert device_memory() is None
