@@ -344,7 +344,8 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
         Option(
             "Compute again in the backward pass what it needs of Transformers, the LSTM and "
             "ResNet-50, instead of keeping it, and logits of texts a part of the positions at a "
-            "time: less memory for about a third more time. Other models train as without it."
+            "time: less memory for up to a third more computation. Other models train as "
+            "without it."
         ),
     ] = False
     checkpoint_minutes: Annotated[
