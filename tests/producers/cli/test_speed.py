@@ -63,7 +63,7 @@ def test_a_trace_that_cannot_be_written_is_refused_first(
     words = (*WORDS, *in_place_of_mnist(made_up_mnist), "--out", str(tmp_path / "out"))
     profile = ("produce", *words, "--profile", str(file))
     assert call(*profile).sentence(2) == (
-        f"dbtool: cannot write into {file}: File exists; choose another folder with --profile\n"
+        f"dbtool: cannot write into {file}: it is a file; choose another folder with --profile\n"
     )
     assert not (tmp_path / "out").exists()
     assert "leave out one of --profile and --on" in call(*profile, "--on", "ray").sentence(2)
