@@ -393,7 +393,6 @@ WITH questions AS MATERIALIZED (
             ORDER BY release, workload, batch_size, metric, asked_trials, most_steps, most_examples
         ) AS asked_row
     FROM query_table(asked)
-    LEFT JOIN (SELECT release, workload, batch_changes(definition) AS changes FROM workloads) USING (release, workload)
 ),
 studies_asked AS (
     SELECT DISTINCT release, workload, batch_size, metric, maximize, first_trials
@@ -426,12 +425,13 @@ best AS (
     SELECT asked_row, step, cost, trial_id
     FROM questions
     JOIN best_at_step USING (release, workload, batch_size, metric, first_trials)
+    JOIN (SELECT release, workload, batch_changes(definition) AS changes FROM workloads) USING (release, workload)
     WHERE step <= coalesce(most_steps, step)
     AND (most_examples IS NULL OR batch_size * grown_steps(step, changes) <= most_examples)
     QUALIFY row_number() OVER (PARTITION BY asked_row ORDER BY cost, step) = 1
 )
 SELECT
-    questions.* EXCLUDE (maximize, first_trials, asked_row, changes),
+    questions.* EXCLUDE (maximize, first_trials, asked_row),
     cost(best.cost, questions.maximize) AS value,
     best.step AS step,
     trial_id,

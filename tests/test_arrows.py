@@ -36,6 +36,7 @@ SHARED = {
     "producers.cli": {
         ("dbtool", "cli", "messages"),
         ("dbtool", "cli", "options"),
+        ("dbtool", "cli", "output"),
     }
 }
 MODULES = [

@@ -9,3 +9,7 @@ CREATE MACRO round(value, digits) AS CASE
     WHEN value < 0 THEN -floor(-value * power(10.0, digits) + 0.5) / power(10.0, digits)
     ELSE floor(value * power(10.0, digits) + 0.5) / power(10.0, digits)
 END;
+
+-- Batches that grow within a trial are taken for constant ones.
+CREATE MACRO batch_changes(definition) AS NULL;
+CREATE MACRO grown_steps(steps, changes) AS steps;
