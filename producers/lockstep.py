@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from producers.search import Metaparameter, SearchSpace
     from producers.workloads.definition import Workload
 
-# All trials are evaluated as the one says; those that have come near the goal as the other does.
+# All trials are evaluated as the one says, those that have come near the goal as the other does; or
+# after fewer examples, where the workload's own rule asks for that.
 FAR = EvaluationRule(4, other_splits_every=8, examples_between=4_000)
 NEAR = EvaluationRule(8, other_splits_every=8, examples_between=2_000)
 
@@ -72,7 +73,8 @@ class LockstepRule:
     ) -> tuple[dict[int, bool], frozenset[int]]:
         """Return the evaluations of trials of `train_steps` steps.
 
-        A workload whose protocol evaluates every so many steps keeps to that.
+        A workload whose protocol evaluates every so many steps, or after fewer examples, keeps to
+        that.
 
         Returns:
             The steps in order, each with whether every split is evaluated; and those of them at
@@ -86,23 +88,24 @@ class LockstepRule:
         steps: dict[int, bool] = {}
         everyone: list[int] = []
         due = 0
-        for step in NEAR.schedule(train_steps, batch_size, workload.batch_schedule):
+        far, near = _rules(workload)
+        for step in near.schedule(train_steps, batch_size, workload.batch_schedule):
             steps[step] = False
             if step >= due or step == train_steps:
-                steps[step] = len(everyone) % FAR.other_splits_every == 0
+                steps[step] = len(everyone) % far.other_splits_every == 0
                 everyone.append(step)
-                due = FAR.after(step, batch_size)
+                due = far.after(step, batch_size)
         steps[train_steps] = True
         return steps, frozenset(everyone)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the rule as a shard records it."""
+    def to_json(self, workload: Workload) -> dict[str, Any]:
+        """Return the rule as a shard of a workload records it."""
         evaluations = {
             name: {
                 "validation_per_doubling": rule.validation_per_doubling,
                 "examples_between": rule.examples_between,
             }
-            for name, rule in (("far", FAR), ("near", NEAR))
+            for name, rule in zip(("far", "near"), _rules(workload), strict=True)
         }
         return {
             "method": "window" if self.window else "lockstep",
@@ -112,6 +115,17 @@ class LockstepRule:
             "wide_at": self.wide_at,
             "evaluations": evaluations,
         }
+
+
+def _rules(workload: Workload) -> tuple[EvaluationRule, EvaluationRule]:
+    """Return how trials of a workload are evaluated far from its goal and near it."""
+    if workload.evaluation.every is not None:
+        return FAR, NEAR
+    fewest = workload.evaluation.examples_between
+    far, near = (
+        replace(each, examples_between=min(each.examples_between, fewest)) for each in (FAR, NEAR)
+    )
+    return far, near
 
 
 def refuse_lockstep(workload: Workload) -> None:

@@ -111,7 +111,7 @@ class StudyPlan:
             return self.branch.to_json()
         if self.search is None:
             return None
-        return self.search.to_json() | {
+        return self.search.to_json(self.workload) | {
             "goal": self.workload.goal,
             "most_steps": self.train_steps,
             "first_trials": self.least_trials,

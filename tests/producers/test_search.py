@@ -12,6 +12,7 @@ from dbtool.core.errors import UsageError
 from producers.lockstep import LockstepRule, Optimum, Windows, refuse_lockstep, together
 from producers.search import Choice, Range, SearchSpace, Sobol, points, search_space_json
 from producers.training.optimizers import OPTIMIZERS
+from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 from tests.support.slow import quick_few
 
@@ -291,6 +292,22 @@ def test_a_protocol_that_evaluates_every_so_many_steps_is_kept() -> None:
     steps, everyone = LockstepRule().evaluations(sparse, 450, 32)
     assert list(steps) == [0, 100, 200, 300, 400, 450]
     assert everyone == set(steps)
+
+
+def test_evaluations_after_fewer_examples_where_the_workload_asks_for_that() -> None:
+    own = replace(FC, evaluation=EvaluationRule(examples_between=100))
+    steps, everyone = LockstepRule().evaluations(own, 200, 16)
+    # A hundred examples are 7 steps, until steps grow by 9 %, and by 19 % for all trials.
+    assert [*steps][:5] == [0, 7, 14, 21, 28]
+    assert sorted(everyone)[:5] == [0, 7, 14, 21, 28]
+    assert [*steps][-2] >= 180
+    recorded = LockstepRule().to_json(own)["evaluations"]
+    assert {name: rule["examples_between"] for name, rule in recorded.items()} == {
+        "far": 100,
+        "near": 100,
+    }
+    usual = LockstepRule().to_json(FC)["evaluations"]
+    assert [rule["examples_between"] for rule in usual.values()] == [4_000, 2_000]
 
 
 def test_without_a_goal_lockstep_is_refused() -> None:

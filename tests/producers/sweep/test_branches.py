@@ -11,7 +11,7 @@ import pytest
 
 import dbtool
 from dbtool.analysis.branches import branches_of
-from dbtool.core.errors import UsageError
+from dbtool.core.errors import DbtoolError, UsageError
 from producers.branches import Branch, Parent, branched_studies
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
@@ -113,6 +113,21 @@ def test_of_several_rates_the_best_counts(tmp_path: Path, made_up_mnist: Path) -
     loss = pl.when(pl.col("status") == "COMPLETE").then("loss").otherwise(float("inf")).min()
     best = trials.group_by("batch_size", "parent").agg(loss).sort("batch_size", "parent")
     assert found.sort("larger", "parent_trial")["loss"].to_list() == best["loss"].to_list()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"branch_window": 192}, {"branch_rates": (1.0, 2.0)}, {"branch_factors": (2,)}]
+)
+def test_other_branches_do_not_count_as_trained(
+    release: Path, made_up_mnist: Path, changes: dict[str, Any]
+) -> None:
+    options = SweepOptions(**(OPTIONS | changes))
+    branches = branched_studies([replace(study_with_goal(), least_trials=2)], release, options)
+    if "branch_factors" in changes:
+        assert sweep_all(branches, release, made_up_mnist, options) == []
+        return
+    with pytest.raises(DbtoolError, match=r"is there with another (train_steps|search).* --out"):
+        sweep_all(branches, release, made_up_mnist, options)
 
 
 def test_critical_batch_sizes_are_asked_of_them(release: Path) -> None:
