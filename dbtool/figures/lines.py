@@ -212,7 +212,7 @@ class LineRenderer(Renderer):
         if not (banded := _banded(rows)).is_empty():
             neither = pl.all_horizontal(pl.col("band_low", "band_high").is_null())
             without = neither & pl.col("best_of").is_not_null()
-            notes += _where("Too few trials for a bound", banded, without, x)
+            notes += _where("No band, since trials are too few", banded, without, x)
         return notes
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -381,5 +382,5 @@ def _release_folders(path: Path) -> Sequence[Path]:
         raise UsageError(
             f"{path} is not a release folder, nor a folder of them or of logs of a known tool; for "
             f"tables give --from {_table_sources()}, and --map FILE, which `dbtool ingest --guess "
-            f"{guess}` begins"
+            f"{shlex.quote(str(guess))}` begins"
         ) from error

@@ -60,7 +60,7 @@ def test_a_picture_is_what_the_command_above_it_draws(database: Path, tmp_path: 
         "![Steps](pictures/some.svg)\n\nText, and ![another](pictures/other.svg).\n"
     )
     document.write_text(text)
-    gap = "too few trials for a bound: Simple CNN on made_up with Nesterov momentum"
+    gap = "no band, since trials are too few: Simple CNN on made_up with Nesterov momentum"
     told = f"steps: {gap} at batch size 64.\n"
     assert run_script("pictures.py", document, "--db", database) == (0, told)
     assert [file.name for file in (tmp_path / "pictures").iterdir()] == ["some.svg"]

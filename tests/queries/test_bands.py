@@ -95,7 +95,7 @@ def test_a_trial_that_never_reached_the_goal_bounds_nothing(tmp_path: Path) -> N
         for figure in ("steps", "learning-rates"):
             [point] = figure_points(db, figure)
             assert (point["best_of"], point["band_low"], point["band_high"]) == (20, None, None)
-        note = "Too few trials for a bound"
+        note = "No band, since trials are too few"
         points = read_points(db, find_figure("steps"), Request())
     from dbtool.figures.caption import caption_of
 

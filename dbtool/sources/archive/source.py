@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import tempfile
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -188,7 +189,7 @@ def _nothing_in(path: Path) -> str:
     if path.is_dir() and any(entry.name.endswith(".parquet") for entry in walk(path)):
         return (
             f"{path} holds no archive but Parquet files: add a release folder with "
-            f"`dbtool ingest {path}`"
+            f"`dbtool ingest {shlex.quote(str(path))}`"
         )
     return f"{path} holds no study, as DATASET/MODEL/OPTIMIZER/BATCH_SIZE/study.json: {_GIVE}"
 

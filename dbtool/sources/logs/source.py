@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections import defaultdict
 from functools import partial
@@ -274,8 +275,8 @@ def _refuse_unknown(mapping: Mapping[str, Any], tool: str, path: Path) -> None:
     if unknown:
         raise UsageError(
             f"the logs of {tool} in {path} do not state the {joined(unknown)}: give "
-            f"{joined(ways)}; `dbtool ingest --guess {path}` prints a mapping of what they state, "
-            "for --map"
+            f"{joined(ways)}; `dbtool ingest --guess {shlex.quote(str(path))}` prints "
+            "a mapping of what they state, for --map"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,7 +52,8 @@ def guess(*folders: Path) -> Guess:
         raise UsageError("--guess takes one folder: that with the files of your runs")
     [folder] = folders
     if is_release(folder):
-        raise UsageError(f"{folder} is a release folder: add it with `dbtool ingest {folder}`")
+        again = f"dbtool ingest {shlex.quote(str(folder))}"
+        raise UsageError(f"{folder} is a release folder: add it with `{again}`")
     layout, kind = layout_of(folder)
     return Guess(mapping_text(layout, folder), kind, layout.files)
 
