@@ -34,6 +34,7 @@ from jax.experimental import topologies
 from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
 from producers.training.block import BlockProgram
+from producers.training.fit import program_bytes
 from producers.training.mesh import device_mesh
 from producers.training.step import trainer
 from producers.workloads.definition import BATCH_SIZE_STUDY
@@ -161,10 +162,12 @@ def compiled(workload: Workload, devices: Sequence[jax.Device], micro_batch: int
     step = Step(program.batch_shape(batch_size)[1], trials, parameters, seconds, refusal=refusal)
     if memory is None:
         return step
-    given, temporary = memory.argument_size_in_bytes, memory.temp_size_in_bytes
-    results = memory.output_size_in_bytes - memory.alias_size_in_bytes
-    whole = given + results + temporary + memory.generated_code_size_in_bytes
-    return replace(step, arguments=given, temporaries=temporary, whole=whole)
+    return replace(
+        step,
+        arguments=memory.argument_size_in_bytes,
+        temporaries=memory.temp_size_in_bytes,
+        whole=program_bytes(memory),
+    )
 
 
 if __name__ == "__main__":

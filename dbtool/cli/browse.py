@@ -1,7 +1,7 @@
 """The commands that list the contents of the database, and the one that prints steps to result."""
 
-import fnmatch
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -22,7 +22,7 @@ from dbtool.cli.options import (
     trainable_workloads,
 )
 from dbtool.cli.table import View
-from dbtool.core.errors import DbtoolError, UsageError, unknown
+from dbtool.core.errors import DbtoolError, UsageError, matching, unknown
 from dbtool.store.questions import FIRST_TRIALS
 
 if TYPE_CHECKING:
@@ -207,9 +207,10 @@ def _published_rows(
     from dbtool.store.questions import index_question
 
     published = {each.workload: each for each in sorted(catalog(), key=lambda each: each.workload)}
-    for pattern in patterns:
-        if not fnmatch.filter(published, pattern):
-            raise unknown("published workload", pattern, published, "dbtool workloads --catalog")
+    absent = partial(
+        unknown, "published workload", choices=published, listing="dbtool workloads --catalog"
+    )
+    chosen = [published[name] for name in matching(patterns, published, absent)]
     holding: dict[str, list[str]] | None = None
     try:
         with reading(db, release) as database:
@@ -227,7 +228,6 @@ def _published_rows(
             "infeasible": sum(study.infeasible for study in workload.studies),
             "releases": None if holding is None else holding.get(workload.workload, []),
         }
-        for name, workload in published.items()
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+        for workload in chosen
     ]
     return [row for row in rows if release is None or release in row["releases"]]

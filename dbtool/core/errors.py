@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _FEW = 3
 # Below these words DuckDB shows the place in the query, and Arrow the Python traceback.
@@ -76,6 +77,26 @@ def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> Usage
         first = ", ".join(sorted(names)[:_FEW]) + (", …" if len(names) > _FEW else "")
         others = f"there {'are' if len(names) > 1 else 'is'} {first or 'none'}"
     return UsageError(f"unknown {kind} {word!r}; {others} (list them with `{listing}`)")
+
+
+def matching(
+    patterns: Iterable[str], names: Iterable[str], absent: Callable[[str], UsageError]
+) -> list[str]:
+    """Return the names that match patterns, without duplicates, in the order of the patterns.
+
+    Args:
+        patterns: names, or patterns with *, ? and [] as in a shell, where * also matches a slash.
+        names: the names to choose from.
+        absent: returns the error for a pattern that matches none.
+    """
+    choices = dict.fromkeys(names)
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        matches = [pattern] if pattern in choices else fnmatch.filter(choices, pattern)
+        if not matches:
+            raise absent(pattern)
+        found.update(dict.fromkeys(matches))
+    return list(found)
 
 
 def first_sentence(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dbtool.core.catalog import catalog
 from dbtool.core.checks import require_goal, require_whole
-from dbtool.core.errors import UsageError, unknown
+from dbtool.core.errors import UsageError, matching, unknown
 from dbtool.core.resources import query
 
 if TYPE_CHECKING:
@@ -112,13 +112,8 @@ def chosen_workloads(db: Releases, patterns: Patterns, release: str | None = Non
     """
     release = known_release(db, release)
     held = [name for (name,) in db.result(index_question("held_workloads", release=release))]
-    chosen: dict[str, None] = {}
-    for pattern in _patterns(patterns):
-        found = [pattern] if pattern in held else fnmatch.filter(held, pattern)
-        if not found and pattern not in _ALL:
-            raise unknown_workload(pattern, held)
-        chosen.update(dict.fromkeys(found))
-    return list(chosen)
+    asked = [each for each in _patterns(patterns) if held or each not in _ALL]
+    return matching(asked, held, lambda pattern: unknown_workload(pattern, held))
 
 
 def unknown_workload(word: str, held: Iterable[str]) -> UsageError:

@@ -87,9 +87,8 @@ def refuse_other(study: StudyPlan, held: Study) -> None:
 
 
 def _before_its_search(held: Study, expected: Study) -> Study:
-    if held.search is None or expected.search is None:
-        return held
-    if "design" in expected.search:  # branches, which nothing is found out of
+    # Nothing is found out of branches, which have a design.
+    if held.search is None or expected.search is None or "design" in expected.search:
         return held
     declared = {name: held.search.get(name) for name in expected.search}
     found = {name: getattr(expected, name) for name in ("train_steps", "search_space")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from dataclasses import dataclass
 from functools import partial
@@ -13,16 +12,17 @@ import jax.numpy as jnp
 import msgspec
 import numpy as np
 
-from dbtool.core.errors import DbtoolError, counted
+from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import Footer, Trial
 from producers.datasets.registry import load_dataset
 from producers.datasets.split import Split
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
+from producers.sweep.memory import at_a_time, memory_to_train, told_choice
 from producers.training.block import BlockProgram
 from producers.training.block_record import Slots
 from producers.training.checkpoints import Checkpoints
-from producers.training.fit import abstract_call, bytes_of_call, device_memory, fitting, halved
+from producers.training.fit import device_memory
 from producers.training.mesh import device_mesh, from_first
 from producers.training.run import Splits, train_block
 from producers.training.step import trainer
@@ -148,7 +148,7 @@ class StudySession:
             in_memory = len(data.train) if isinstance(data.train, Split) else None
             chosen = at_a_time(study, options, program_of, in_memory, wished, limit)
         if chosen != wished:
-            on_choice(_told_choice(study, *chosen, limit))
+            on_choice(told_choice(study, *chosen, limit))
         self._program = program_of(*chosen)
         self._splits = self._placed(data)
 
@@ -189,7 +189,7 @@ class StudySession:
             evaluations = workload.evaluation.schedule(
                 study.train_steps, study.batch_size, workload.batch_schedule
             )
-        with _memory_to_train(study, len(trials.trial_ids)):
+        with memory_to_train(study, len(trials.trial_ids)):
             record = train_block(
                 self._program,
                 self._splits,
@@ -286,51 +286,6 @@ def footer_of(
     )
 
 
-def at_a_time(
-    study: StudyPlan,
-    options: SweepOptions,
-    program_of: Callable[[int, int | None], BlockProgram],
-    in_memory: int | None,
-    wished: tuple[int, int | None],
-    limit: int,
-) -> tuple[int, int | None]:
-    """Return the trials side by side and the micro-batch of a study, where options leave them open.
-
-    Args:
-        study: the study.
-        options: how to train it; what they say stays.
-        program_of: makes the program from both.
-        in_memory: how many training examples the devices hold; None where they are read.
-        wished: both, where memory is no matter.
-        limit: bytes of a device.
-    """
-    workload = study.workload
-    trials = len(study.blocks(range(study.least_trials), options.block)[0])
-    largest = study.batch_size * max((factor for _, factor in workload.batch_schedule), default=1)
-
-    def bytes_of(side_by_side: int, micro_batch: int | None) -> int:
-        program = program_of(side_by_side, micro_batch)
-        names, pruned = dict(workload.search_space), workload.sparsity > 0
-        call = abstract_call(program, names, largest, trials, in_memory=in_memory, pruned=pruned)
-        return bytes_of_call(program, call)
-
-    side_by_side, micro_batches = [wished[0]], [wished[1]]
-    if options.side_by_side is None:
-        side_by_side += halved(program_of(*wished).side_by_side(trials))
-    if options.micro_batch is None:
-        micro_batches += halved(largest)
-    return fitting(bytes_of, limit, side_by_side, micro_batches)
-
-
-def _told_choice(study: StudyPlan, trials: int, micro_batch: int | None, limit: int) -> str:
-    examples = "" if micro_batch is None else f", {counted(micro_batch, 'example')} of its batch"
-    return (
-        f"{study.name} trains {counted(trials, 'trial')} at the same time{examples}, to fit the "
-        f"{limit / 1e9:.1f} GB of a device; rows of other numbers (--side-by-side, --micro-batch) "
-        "differ in their last digits"
-    )
-
-
 def _refuse_one_class(workload: Workload, data: Dataset) -> None:
     """Refuse to classify examples that are all of one class, as any model soon does."""
     is_classified = (workload.objective or data.form.objective) == "classification"
@@ -408,24 +363,3 @@ class _FirstExamples:
 def _first(examples: Examples, count: int) -> Examples:
     count = min(count, len(examples))
     return examples.first(count) if isinstance(examples, Split) else _FirstExamples(examples, count)
-
-
-@contextlib.contextmanager
-def _memory_to_train(study: StudyPlan, trials: int) -> Iterator[None]:
-    try:
-        yield
-    except (jax.errors.JaxRuntimeError, MemoryError) as error:
-        # JAX tells by its message alone: the one at compiling and starting, the other at running.
-        told = ("RESOURCE_EXHAUSTED" in str(error), "Out of memory" in str(error))
-        if not (isinstance(error, MemoryError) or any(told)):
-            raise
-        if trials == 1:
-            remedy = "fewer examples at a time with --micro-batch"
-        elif study.search is None:
-            remedy = "fewer trials together with --block"
-        else:
-            remedy = "fewer of them at the same time with --side-by-side"
-        raise DbtoolError(
-            f"{study.name} with {counted(trials, 'trial')} together needs more memory than there "
-            f"is; train {remedy}"
-        ) from error

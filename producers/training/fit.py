@@ -65,12 +65,16 @@ def halved(number: int) -> list[int]:
 def bytes_of_call(program: BlockProgram, arguments: tuple[Any, ...]) -> int:
     """Return the bytes of each device that a call of `compiled_advance` takes, as compiled."""
     try:
-        memory: Any = program.compiled_advance.lower(*arguments).compile().memory_analysis()
+        return program_bytes(program.compiled_advance.lower(*arguments).compile().memory_analysis())
     except jax.errors.JaxRuntimeError as error:
         # The compiler of TPUs refuses what does not fit a chip.
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
         return sys.maxsize
+
+
+def program_bytes(memory: Any) -> int:
+    """Return the bytes of each device that a compiled program takes, from its memory analysis."""
     given: int = memory.argument_size_in_bytes + memory.generated_code_size_in_bytes
     results = memory.output_size_in_bytes - memory.alias_size_in_bytes
     return given + int(results + memory.temp_size_in_bytes)

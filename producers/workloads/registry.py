@@ -5,10 +5,10 @@ Adding one is adding an entry here or to the module of its kind.
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import replace
+from functools import partial
 
-from dbtool.core.errors import unknown
+from dbtool.core.errors import matching, unknown
 from producers.datasets.forms import BROWN
 from producers.workloads.definition import (
     EvaluationRule,
@@ -108,10 +108,5 @@ WORKLOADS = {workload.name: workload for workload in _ALL}
 
 def find_workloads(patterns: list[str]) -> list[Workload]:
     """Return the workloads that names or patterns, such as `mnist/fc_*`, stand for."""
-    found: dict[str, Workload] = {}
-    for pattern in patterns:
-        names = [name for name in WORKLOADS if fnmatch.fnmatchcase(name, pattern)]
-        if not names:
-            raise unknown("workload", pattern, WORKLOADS, "dbtool produce --list")
-        found.update((name, WORKLOADS[name]) for name in names)
-    return list(found.values())
+    absent = partial(unknown, "workload", choices=WORKLOADS, listing="dbtool produce --list")
+    return [WORKLOADS[name] for name in matching(patterns, WORKLOADS, absent)]

@@ -8,7 +8,7 @@ import jax
 import pytest
 
 from producers.configuration import SweepOptions
-from producers.sweep.session import at_a_time
+from producers.sweep.memory import at_a_time
 from producers.training.block import BlockProgram
 from producers.training.fit import abstract_call, bytes_of_call, device_memory, fitting, halved
 from producers.training.mesh import device_mesh
@@ -67,6 +67,7 @@ def test_most_trials_that_fit_train_side_by_side() -> None:
     assert chosen(bytes_of(1, 128) / 0.9 + 10) == (1, 128)
 
 
+@pytest.mark.slow
 def test_whole_batches_that_do_not_fit_train_in_halves() -> None:
     assert chosen(bytes_of(1, 256) / 0.9 + 10, side_by_side=1) == (1, 256)
 
