@@ -12,8 +12,8 @@ PACKAGES := $(PAGE)/node_modules/.package-lock.json
 EXPLORER := dbtool/explorer/built/explorer.js
 # What needs npm is left out where there is none.
 NPM := $(shell command -v npm)
-# A file's tests share what they set up, so one process runs them all.
-PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
+# One more process than cores: tests wait for servers, files and other processes, too.
+PARALLEL := --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses 8 --dist worksteal
 SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --conf-dir docs/website --doctree-dir build/doctrees
 
 .DEFAULT_GOAL := help

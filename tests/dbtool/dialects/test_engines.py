@@ -35,7 +35,9 @@ VIEWS = {
 }
 QUERIES = {**VIEWS, **{name: query(name, "analyses") for name in analyses()}}
 # Engines take seconds for the others.
-QUICK = {*QUERIES} - {"best_curves", "efficiency", "luck"}
+QUICK = {*QUERIES} - {
+    *("best_by_epochs", "best_curves", "efficiency", "enough_trials", "luck", "optima"),
+}
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,7 @@ def test_the_same_release_gives_the_same_bytes(folder: Path, release: Path, tmp_
     assert bytes_of(again) == bytes_of(folder)
 
 
+@pytest.mark.slow
 def test_the_page_asks_its_own_server_for_tables_and_shards(folder: Path) -> None:
     page = folder / "explorer.html"
     assert "connect-src 'self'; " in page.read_text(encoding="utf-8")

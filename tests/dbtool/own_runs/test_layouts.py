@@ -122,6 +122,7 @@ def _rows(table: pa.Table) -> list[Any]:
     return rows
 
 
+@pytest.mark.slow
 @FUZZ
 @given(RUNS)
 def test_layouts_agree(tmp_path: Path, runs: Runs) -> None:

@@ -126,6 +126,7 @@ def test_only_the_files_of_a_study_are_opened(folder: Path) -> None:
     assert data_files(table, row_filter="step > 1000000") == []
 
 
+@pytest.mark.slow
 def test_the_rest_of_the_folder_is_that_without_tables(own: Path, tmp_path: Path) -> None:
     plain = bytes_of(published(own, tmp_path / "plain"))
     tables = bytes_of(published(own, tmp_path / "tables", iceberg=STORE))

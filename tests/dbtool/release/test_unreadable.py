@@ -132,6 +132,7 @@ def test_a_release_keeps_what_it_lists(
     assert "sound, 0 measurements" in verify[-1]
 
 
+@pytest.mark.slow
 def test_a_release_among_others_is_named_where_it_cannot_be_read(tmp_path: Path) -> None:
     hidden: dict[Path, Path] = {}
     for kind in ("folder", "manifest", "link"):

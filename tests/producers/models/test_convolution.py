@@ -135,6 +135,7 @@ def test_convolution_refuses_what_it_does_not_compute(option: dict[str, Any]) ->
         )
 
 
+@pytest.mark.slow
 def test_pooling_and_its_gradient_are_the_library_s() -> None:
     shape = (2, 7, 6, 3)
     images = _normal(*shape)

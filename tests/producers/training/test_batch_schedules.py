@@ -107,10 +107,12 @@ def test_a_trial_is_that_of_a_loop_by_hand() -> None:
             np.testing.assert_allclose(leaf[trial], weight, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_schedule_that_changes_nothing_gives_the_same_bits() -> None:
     assert_same(train("fc", batch_schedule=((3, 1), (12, 8))), train("fc"))
 
 
+@pytest.mark.slow
 def test_measurements_take_the_rate_of_the_next_step() -> None:
     name = "gradient_lipschitz_constant"
     evaluations = {4: True, 6: False, 7: False}
@@ -161,7 +163,7 @@ def test_steps_in_parts_and_on_many_devices_are_those_of_whole_batches(
         (4, False),
         pytest.param(7, False, marks=pytest.mark.slow),
         pytest.param(4, True, marks=pytest.mark.slow),
-        (7, True),
+        pytest.param(7, True, marks=pytest.mark.slow),
     ],
 )
 def test_a_killed_block_goes_on_bit_for_bit(killed_at: int, streamed: bool, tmp_path: Path) -> None:

@@ -173,6 +173,7 @@ def test_the_order_is_pinned() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_waits_for_examples_are_told() -> None:
     class Slow(CountedSource):
         def read(self, examples: np.ndarray, augmentation: np.random.Generator | None) -> Split:

@@ -376,6 +376,7 @@ def _check_lines(rows: list[dict[str, Any]], db: Database) -> None:
         assert (float(row["perfect"]) if row["perfect"] else None) == (line and pytest.approx(line))
 
 
+@pytest.mark.slow
 def test_states_of_every_condition(sources: list[list[Source]], tab: Opener) -> None:
     states = [drawn(sources, seed) for seed in SEEDS]
     missing = [name for name, is_met in CONDITIONS.items() if not any(map(is_met, states))]
@@ -430,6 +431,7 @@ def test_replicates(tmp_path: Path, tab: Opener, few_db: Database) -> None:
                 _check(explorer, state)
 
 
+@pytest.mark.slow
 def test_steps_alone(tab: Opener, few_page: Path) -> None:
     """Of a table of one's own, also where all batch sizes lie on one side of the critical one."""
     explorer = tab(few_page, at={"workload": "", "line": "first"})

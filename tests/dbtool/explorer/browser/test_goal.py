@@ -72,6 +72,7 @@ def enter(explorer, label, text):
     explorer.field(label).press("Enter")
 
 
+@pytest.mark.slow
 def test_how_steps_are_drawn_is_chosen(explorer):
     """Divided by those of the first batch size; with one line of perfect scaling, or none."""
     labels = explorer.page.locator("#steps svg [aria-label='y-axis tick label'] text")

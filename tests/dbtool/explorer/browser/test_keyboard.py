@@ -61,6 +61,7 @@ def test_a_study_is_opened_from_the_table_a_trial_pinned_and_the_study_closed(ex
     explorer.expect_state()
 
 
+@pytest.mark.slow
 def test_a_table_is_sorted(explorer):
     explorer.unfold("steps")
     tab_to(explorer, "^steps$")

@@ -24,6 +24,7 @@ def see(explorer, state):
         expect(explorer.page.locator(".panels svg").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_page_follows_the_system_and_a_button_switches_it(tab, few_page):
     ground = "getComputedStyle(document.body).backgroundColor"
     seen = {}

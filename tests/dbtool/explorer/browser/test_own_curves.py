@@ -98,6 +98,7 @@ def test_a_dropped_file_is_drawn_and_told_of_beside_the_others(explorer, few_db)
     assert len(explorer.requests) == asked
 
 
+@pytest.mark.slow
 def test_of_curves_the_steps_are_those_to_the_goal(explorer):
     explorer.drop(own=curves_csv())
     expect(legend(explorer)).to_have_text([SGD, "own"])
@@ -109,6 +110,7 @@ def test_of_curves_the_steps_are_those_to_the_goal(explorer):
         }
 
 
+@pytest.mark.slow
 def test_files_are_chosen_instead_several_at_once_and_again_after_they_were_removed(explorer):
     def choose(**files):
         with explorer.page.expect_file_chooser() as chooser:

@@ -93,6 +93,7 @@ _ENTER_WHILE_ANOTHER_WAITS = """async ([first, second]) => {
 }"""
 
 
+@pytest.mark.slow
 def test_an_address_that_is_entered_is_one_step_back_and_what_is_changed_here_is_none(explorer):
     before = explorer.page.evaluate("history.length")
     explorer.slide("Goal", 0.3)

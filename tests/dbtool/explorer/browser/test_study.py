@@ -77,6 +77,7 @@ def test_its_curves_and_search_space_are_those_of_its_trials(study, few_db):
     )
 
 
+@pytest.mark.slow
 def test_a_point_of_the_search_space_pins_its_trial_and_lets_it_go(study, few_db):
     first, _ = winner(few_db)
     title = study.page.locator("#trial-title")

@@ -46,6 +46,7 @@ def chart(explorer, title):
     return card.locator("svg[role=img]")
 
 
+@pytest.mark.slow
 def test_charts_are_saved_as_svg_that_needs_no_page(explorer):
     explorer.go(**STUDY)
     expect(explorer.page.locator("#search-space svg[role=img]")).to_be_visible()

@@ -47,6 +47,7 @@ def test_every_workload_is_offered_and_searched_by_parts_of_its_name_in_any_orde
     expect(choices(explorer)).to_have_count(few_db.workloads().height)
 
 
+@pytest.mark.slow
 def test_workloads_are_added_in_the_order_in_which_they_are_picked(explorer):
     explorer.page.get_by_role("searchbox").fill("fc_64")
     explorer.page.get_by_role("checkbox", name=re.compile("fc_64")).check()
