@@ -21,7 +21,9 @@ The large batch is here that of all slices, and |G_b|^2 the mean over the slices
 scale is tr(Sigma) / |G|^2 (equation 2.9); since a ratio of averages is less biased than an average
 of ratios, the two moments are kept, to be averaged before one is divided by the other. Of an
 optimizer that divides by the root of an average of squared gradients, nu, both are taken in its own
-metric, too: the squared norm of g there is the sum of g^2 / (sqrt(nu) + epsilon) (chosen).
+metric, too: the squared norm of g there is the sum of g^2 / (sqrt(nu) + epsilon) (chosen), of SOAP
+with g in the bases of nu. Lion and Muon divide by the size of one average gradient, which passes
+through zero: the few weights where it does would make up the sum, so that they have none.
 
 What an average over a part of training is worth depends on how many examples it has seen, however
 few in each measurement: so each takes few, drawn afresh, and there are many. They cost at most a
@@ -46,6 +48,7 @@ the Hessian and a vector (chosen: the paper has no such measure).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -54,6 +57,7 @@ import optax
 
 from dbtool.core.errors import UsageError
 from producers.training.pruning import masked
+from producers.training.soap import SoapState, in_own_metric
 from producers.workloads.definition import EvaluationRule
 
 if TYPE_CHECKING:
@@ -77,25 +81,35 @@ def _gradient_noise_scale(
     def gradient(examples: Examples) -> Any:
         return masked(trainer.gradient(state, metaparameters, *examples).gradients, state.masks)
 
-    return gradient_moments(gradient, slices, slices[0].shape[1], _own_scale(state, metaparameters))
+    return gradient_moments(
+        gradient, slices, slices[0].shape[1], _own_metric(state, metaparameters)
+    )
 
 
-def _own_scale(state: TrialState, metaparameters: Metaparameters) -> Any:
-    """Return what to multiply a gradient by for its norm in the optimizer's own metric.
+def _own_metric(state: TrialState, metaparameters: Metaparameters) -> Callable[[Any], Any] | None:
+    """Return the function of a gradient whose result has its norm in the optimizer's own metric.
 
-    That is the root of what the optimizer multiplies gradients by: 1 / (sqrt(nu) + epsilon), with
-    its average nu of squared gradients. None for one that keeps no such average of each weight.
+    It multiplies by the root of what the optimizer multiplies gradients by: 1 / (sqrt(nu) +
+    epsilon), with its average nu of squared gradients. None for one that keeps no such average of
+    each weight.
     """
+    for each in jax.tree.leaves(state.optimizer, is_leaf=lambda each: isinstance(each, SoapState)):
+        if isinstance(each, SoapState):
+            return partial(in_own_metric, each, metaparameters["epsilon"])
     averages = optax.tree.get_all_with_path(state.optimizer, "nu")
     forms = [jax.tree.structure(each) for _, each in averages]
     if forms != [jax.tree.structure(state.parameters)]:
         return None
     epsilon = metaparameters["epsilon"]
-    return jax.tree.map(lambda nu: (jnp.sqrt(nu) + epsilon) ** -0.5, averages[0][1])
+    scale = jax.tree.map(lambda nu: (jnp.sqrt(nu) + epsilon) ** -0.5, averages[0][1])
+    return partial(jax.tree.map, jnp.multiply, scale)
 
 
 def gradient_moments(
-    gradient: Callable[[Any], Any], slices: Any, examples_a_slice: int, scale: Any = None
+    gradient: Callable[[Any], Any],
+    slices: Any,
+    examples_a_slice: int,
+    metric: Callable[[Any], Any] | None = None,
 ) -> Metrics:
     """Estimate the two moments from the gradients of equal slices, one slice in memory at a time.
 
@@ -103,11 +117,11 @@ def gradient_moments(
         gradient: from a slice, the gradient of its mean loss, a pytree.
         slices: a pytree of arrays [slices, ...], at least two.
         examples_a_slice: b, the examples that each gradient is the mean of.
-        scale: in the form of the gradient, what it is multiplied by for moments in another metric.
+        metric: from a gradient, what has its norm in another metric.
 
     Returns:
         Estimates of gradient_squared_norm, |G|^2, and gradient_covariance_trace, tr(Sigma), float32
-        scalars; either may come out below zero. With a scale, preconditioned_squared_norm and
+        scalars; either may come out below zero. With a metric, preconditioned_squared_norm and
         preconditioned_covariance_trace too.
 
     Raises:
@@ -122,9 +136,8 @@ def gradient_moments(
 
     def with_squares(found: Any) -> tuple[Any, Metrics]:
         squares = {"gradient": optax.tree.norm(found, squared=True)}
-        if scale is not None:
-            scaled = jax.tree.map(jnp.multiply, found, scale)
-            squares["preconditioned"] = optax.tree.norm(scaled, squared=True)
+        if metric is not None:
+            squares["preconditioned"] = optax.tree.norm(metric(found), squared=True)
         return found, squares
 
     def add_slice(sums: tuple[Any, Metrics], one: Any) -> tuple[tuple[Any, Metrics], None]:

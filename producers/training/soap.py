@@ -88,6 +88,17 @@ def scale_by_soap(
     return optax.GradientTransformation(init, update)
 
 
+def in_own_metric(state: SoapState, epsilon: jax.Array, gradients: Any) -> list[Any]:
+    """Return gradients in the bases, each divided by the root of what SOAP divides it by there.
+
+    Their norm is that in SOAP's own metric, as `measures` takes it.
+    """
+    return [
+        _in_bases(gradient, leaf.bases) * (jnp.sqrt(leaf.second) + epsilon) ** -0.5
+        for leaf, gradient in zip(state.leaves, jax.tree.leaves(gradients), strict=True)
+    ]
+
+
 def _start(parameter: jax.Array, is_matrix: bool) -> ParameterState:
     zeros = jnp.zeros_like(parameter)
     has_basis = [is_matrix and places <= _LONGEST_AXIS for places in parameter.shape]

@@ -211,7 +211,9 @@ def test_two_slices_in_another_metric_worked_by_hand() -> None:
     # The third weight counts four times: |G_b|^2 = (10 + 18) / 2 = 14, |G_B|^2 = 4 + 1 + 4 = 9.
     slices = jnp.array([[[2.0, 2, 0], [4, 0, 0]], [[1, 0, 4], [1, 2, 0]]])
     scale = {"kernel": jnp.ones(2), "bias": 2 * jnp.ones(1)}
-    found = gradient_moments(mean_gradient, slices, 2, scale)
+    found = gradient_moments(
+        mean_gradient, slices, 2, lambda each: jax.tree.map(jnp.multiply, each, scale)
+    )
     assert float(found["preconditioned_squared_norm"]) == pytest.approx((4 * 9 - 2 * 14) / 2)
     assert float(found["preconditioned_covariance_trace"]) == pytest.approx((14 - 9) * 4)
     plain = gradient_moments(mean_gradient, slices, 2)
@@ -225,7 +227,7 @@ def test_two_slices_in_another_metric_worked_by_hand() -> None:
 # Of Adam with decay and of RMSProp, by the same average of squares, not quick.
 @pytest.mark.parametrize(
     "optimizer",
-    quick_few(["adam", "adamw", "rmsprop", "schedule_free_adamw"], {"adam", "schedule_free_adamw"}),
+    quick_few(["adam", "adamw", "rmsprop", "schedule_free_adamw", "soap"], {"adam", "soap"}),
 )
 def test_the_optimizers_own_metric_is_what_it_divides_by(optimizer: str) -> None:
     functions = trainer("fc_6", optimizer, "constant", FORM)
@@ -233,9 +235,11 @@ def test_the_optimizers_own_metric_is_what_it_divides_by(optimizer: str) -> None
     values = dict.fromkeys(names, jnp.float32(0.5))
 
     @jax.jit
-    def measured_after_a_step() -> tuple[dict[str, jax.Array], list[Any], Any]:
+    def measured_after_steps() -> tuple[dict[str, jax.Array], list[Any], TrialState]:
         inputs, targets = map(jnp.asarray, examples())
-        state, _ = functions.step(functions.start(jnp.uint32(0)), values, inputs[0], targets[0])
+        state = functions.start(jnp.uint32(0))
+        for batch in (0, 1):  # SOAP's first gradient is in no average
+            state, _ = functions.step(state, values, inputs[batch], targets[batch])
         found = MEASURES["gradient_noise_scale"].function(
             functions, state, values, (inputs, targets)
         )
@@ -243,13 +247,27 @@ def test_the_optimizers_own_metric_is_what_it_divides_by(optimizer: str) -> None
             functions.gradient(state, values, *each).gradients
             for each in zip(inputs, targets, strict=True)
         ]
-        return found, gradients, optax.tree.get(state.optimizer, "nu")
+        return found, gradients, state
 
-    found, gradients, squared = jax.device_get(measured_after_a_step())
+    found, gradients, state = jax.device_get(measured_after_steps())
+    if optimizer == "soap":
+        leaves = optax.tree.get(state.optimizer, "leaves")
+        squared = [leaf.second for leaf in leaves]
+        turns = [
+            [np.eye(size) if q is None else q for q, size in zip(leaf.bases, shape, strict=True)]
+            for leaf, shape in ((leaf, leaf.second.shape) for leaf in leaves)
+        ]
+        assert np.abs(turns[-1][0] - np.eye(len(turns[-1][0]))).max() > 0.01
+    else:
+        squared = jax.tree.leaves(optax.tree.get(state.optimizer, "nu"))
+        turns = [[np.eye(size) for size in leaf.shape] for leaf in squared]
 
     def norm(gradient: Any) -> float:
-        terms = jax.tree.map(lambda g, nu: (g**2 / (nu**0.5 + 0.5)).sum(), gradient, squared)
-        return float(sum(jax.tree.leaves(terms)))
+        total = 0.0
+        for g, nu, bases in zip(jax.tree.leaves(gradient), squared, turns, strict=True):
+            turned = bases[0].T @ g if g.ndim == 1 else bases[0].T @ g @ bases[1]
+            total += (turned**2 / (nu**0.5 + 0.5)).sum()
+        return float(total)
 
     small = sum(map(norm, gradients)) / SLICES
     large = norm(jax.tree.map(lambda *each: sum(each) / SLICES, *gradients))
