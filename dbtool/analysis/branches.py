@@ -11,7 +11,6 @@ luck, by a tenth or so, it is the median of several trials that counts.
 from __future__ import annotations
 
 import math
-import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from dbtool.analysis.best_of_k import ranks_around_median
 from dbtool.analysis.interval import Interval
 from dbtool.analysis.noise_scale import noise_scale
 from dbtool.core.resources import query
-from dbtool.store.questions import Question
+from dbtool.store.questions import Question, branched_from
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.1
 """The share by which a branch's loss may exceed that of its trial's own batch size (chosen)."""
-_COLLECTION = re.compile(r"^branched_from_\d+/")
 _STUDY = ("release", "workload", "batch_size", "step")
 _NOISE = ("noise_scale", "noise_scale_low", "noise_scale_high")
 _OWN_NOISE = ("own_noise_scale", "own_noise_scale_low", "own_noise_scale_high")
@@ -57,14 +55,11 @@ def branches_of(db: Releases, every: Iterable[str], workloads: Collection[str]) 
         every: the names of all its workloads.
         workloads: those whose trials branched.
     """
-    names = [
-        name
-        for name in every
-        if _COLLECTION.search(name) and _COLLECTION.sub("", name) in workloads
-    ]
+    parents = {name: branched_from(name) for name in every}
+    names = [name for name, parent in parents.items() if parent in workloads]
     asked = Question(query("branches"), {"workloads": names}, measurements=bool(names))
-    workload = pl.col("workload").str.replace(_COLLECTION.pattern, "")
-    return db.result(asked).polars().with_columns(workload=workload)
+    rows = db.result(asked).polars()
+    return rows.with_columns(pl.col("workload").replace_strict(parents, return_dtype=pl.String))
 
 
 def branch_rows(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dbtool.core.catalog import catalog
@@ -25,6 +27,7 @@ Numbers: TypeAlias = "int | Iterable[int] | None"
 FIRST_TRIALS = 100
 """Number of each study's trials that the paper counts."""
 _ALL = ("*",)
+_BRANCHED = re.compile(r"^branched_from_\d+/")
 _SUSTAINED = {
     "trial_steps": "sustained_steps",
     "trial_crossings": "sustained_trial_crossings",
@@ -137,6 +140,17 @@ def require_metric(db: Releases, metric: str | None) -> None:
         _require_held(db, "metric", [metric], index_question("held_metrics"), listing)
 
 
+def branched_from(workload: str) -> str | None:
+    """Return the workload whose trials the branches of another go on from; None of any other.
+
+    Example:
+        >>> branched_from("branched_from_64/mnist/fc_64_64_64/adam")
+        'mnist/fc_64_64_64/adam'
+    """
+    parent = _BRANCHED.sub("", workload)
+    return None if parent == workload else parent
+
+
 def with_goals(
     db: Releases,
     chosen: Mapping[str, Any],
@@ -168,6 +182,11 @@ def with_goals(
     named = [name for name in without if name in _patterns(patterns)]
     if without and (named or not left):
         name = (named or list(without))[0]
+        if parent := branched_from(name):
+            raise UsageError(
+                f"{name!r} holds branches, which have no goal; ask for the workload that they "
+                f"branch from: `dbtool scaling {quote(parent)} --rows branches`"
+            )
         raise UsageError(
             f"workload {name!r} has no goal of its own for {without[name]}; give one "
             "(`--goal X`, or goal=X in Python)"

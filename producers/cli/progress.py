@@ -200,7 +200,11 @@ def _bar(rows: Callable[[], list[str]], *, disable: bool) -> Progress:
 def _why_nothing(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> str:
     part = options.part
     if part is None:
-        return f"{out} holds every trial that was requested"
+        found = f"{out} holds every trial that was requested"
+        # What finished without them cannot tell measurements.
+        return (
+            f"{found}; --measure takes another --out, to train anew" if options.measure else found
+        )
     blocks = sum(map(len, all_blocks(studies, options)))
     if part.number > blocks:
         return (

@@ -140,7 +140,7 @@ def test_critical_batch_sizes_are_asked_of_them(release: Path) -> None:
         ).polars()
         # What has no goal is in the way of no pattern.
         assert db.steps("*")["workload"].unique().to_list() == [TRAINED]
-        with pytest.raises(UsageError, match="has no goal of its own"):
+        with pytest.raises(UsageError, match=r"branch from: `dbtool scaling \S+ --rows branches`"):
             db.steps(["*", BRANCHED])
     # The lower median of two is the smaller ratio.
     early = ends.filter(pl.col("trial_id") < 18_000).sort("batch_size")
