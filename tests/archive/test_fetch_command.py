@@ -73,6 +73,7 @@ def test_help_and_a_file_that_is_there_need_no_http_library(
         assert not {"httpx", "rich", "duckdb", "ssl"} & set(done.stderr.split())
 
 
+@pytest.mark.slow
 def test_bars_are_for_terminals(
     words: Sequence[str], fetching: Fetching, content: bytes, tmp_path: Path
 ) -> None:

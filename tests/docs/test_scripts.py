@@ -41,6 +41,7 @@ def test_tables_become_what_their_commands_print_and_the_rest_stays(
     assert document.read_text() == written
 
 
+@pytest.mark.slow
 def test_a_table_may_join_what_a_command_above_it_writes(database: Path, tmp_path: Path) -> None:
     document = tmp_path / "document.md"
     block = (

@@ -225,6 +225,7 @@ def test_an_interrupted_export_leaves_nothing(
     assert told[-1] == (rows, rows)
 
 
+@pytest.mark.slow
 def test_pandas_is_not_imported(replica: Replica, tmp_path: Path) -> None:
     """A Ctrl-C while Arrow imports it would be lost."""
     assert importlib.util.find_spec("pandas")

@@ -94,6 +94,7 @@ def test_what_is_there_is_not_downloaded_again(server: ReleaseServer, tmp_path: 
     assert verify(out).problems == ()
 
 
+@pytest.mark.slow
 def test_files_of_before_that_a_killed_pull_left_are_removed(
     server: ReleaseServer, folder: Path, tmp_path: Path
 ) -> None:

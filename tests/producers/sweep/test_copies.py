@@ -176,6 +176,7 @@ def test_a_copy_that_cannot_be_written_is_one_sentence(made_up_mnist: Path, tmp_
     assert "--out is s3://bucket/runs, and should be a folder of this machine" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("gcsfs") is not None, reason="gcsfs is there, which this lacks"
 )

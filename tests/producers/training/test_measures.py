@@ -174,6 +174,7 @@ def test_is_the_greatest_over_the_way() -> None:
     assert float(found) == pytest.approx(4, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_step_that_goes_nowhere_has_none() -> None:
     nowhere = jax.tree.map(jnp.zeros_like, PARAMETERS)
     assert np.isnan(gradient_lipschitz_constant(jax.grad(quadratic), PARAMETERS, nowhere))

@@ -169,6 +169,7 @@ class Dropped(nnx.Module):
         return logits
 
 
+@pytest.mark.slow
 def test_random_state_goes_on_where_gradients_are_accumulated_and_measured() -> None:
     form = ArrayForm((4,), classes=2)
     rule, constant = optimizer_definition("sgd"), schedule_definition("constant")

@@ -397,6 +397,7 @@ def _check_all(states: Sequence[State], tab: Opener) -> None:
         _check(tabs[state.source.page], state)
 
 
+@pytest.mark.slow
 def test_replicates(tmp_path: Path, tab: Opener, few_db: Database) -> None:
     """Measured trials of eight settings or one, whose replicates they are here."""
     rows = few_db.measurements(COPIED).collect().drop_nulls("val_classification_error")

@@ -158,6 +158,7 @@ def test_what_is_copied_of_a_figure_gives_its_points(figures, few, few_db, tmp_p
     agree(rows_of(written), found.write_csv())
 
 
+@pytest.mark.slow
 def test_each_line_of_critical_batch_sizes_has_the_name_of_its_workload(figures):
     figures.go(view="figures", figure="atlas")
     expect(figures.page.locator("#figure-title")).to_have_text(find_figure("atlas").full_name)
@@ -169,6 +170,7 @@ def test_each_line_of_critical_batch_sizes_has_the_name_of_its_workload(figures)
     expect(chart.locator("g[aria-label=rule] line")).to_have_count(2 * len(lines))
 
 
+@pytest.mark.slow
 def test_the_atlas_is_a_view_of_its_own(explorer):
     explorer.button("Atlas").click()
     explorer.expect_state(view="atlas")
@@ -177,6 +179,7 @@ def test_the_atlas_is_a_view_of_its_own(explorer):
     expect(links(explorer)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_series_has_the_name_and_colour_that_it_has_on_paper(figures):
     figures.go(view="figures", figure="figure_03")
     expect(figures.page.locator("#figure-title")).to_have_text(find_figure("3").full_name)

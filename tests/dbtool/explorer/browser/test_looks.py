@@ -77,6 +77,7 @@ def test_axe_finds_nothing_against_the_guidelines(tab, few_page, scheme, state):
     assert explorer.page.evaluate(_VIOLATIONS) == []
 
 
+@pytest.mark.slow
 def test_every_chart_is_an_image_with_a_text(explorer):
     see(explorer, STUDY)
     charts = explorer.page.locator(".chart svg[role=img]")

@@ -178,6 +178,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_file_is_told_in_one_sentence(explorer):
     for text, said in MISTAKES.items():
         explorer.drop(wrong=text)
