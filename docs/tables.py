@@ -10,7 +10,7 @@ table stands below a block of code that holds one query and nothing else:
     | release | workload | …
 
 One is put below a query that has none yet. Lines above the query may write tables that it joins:
-`dbtool scaling … --format csv > FILE`.
+`dbtool scaling … --format csv > FILE`, or `dbtool steps`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from commands import document_and_database, output_of
 
 _QUERY_AND_TABLE = re.compile(
-    r"(```\n(?P<joined>(?:dbtool scaling [^\n]+ > [\w.]+\n)*)"
+    r"(```\n(?P<joined>(?:dbtool (?:scaling|steps) [^\n]+ > [\w.]+\n)*)"
     r"dbtool (?P<words>(?:sql|scaling) [^\n]+)\n```\n\n)(?P<table>(?:\|[^\n]*\n)*)"
 )
 
