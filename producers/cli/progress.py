@@ -201,10 +201,9 @@ def _why_nothing(studies: Sequence[StudyPlan], out: Path, options: SweepOptions)
     part = options.part
     if part is None:
         found = f"{out} holds every trial that was requested"
-        # What finished without them cannot tell measurements.
-        return (
-            f"{found}; --measure takes another --out, to train anew" if options.measure else found
-        )
+        if options.measure:
+            return f"{found}; what was trained without --measure is measured in another --out alone"
+        return found
     blocks = sum(map(len, all_blocks(studies, options)))
     if part.number > blocks:
         return (

@@ -93,9 +93,9 @@ def _own_metric(state: TrialState, metaparameters: Metaparameters) -> Callable[[
     epsilon), with its average nu of squared gradients. None for one that keeps no such average of
     each weight.
     """
-    for each in jax.tree.leaves(state.optimizer, is_leaf=lambda each: isinstance(each, SoapState)):
-        if isinstance(each, SoapState):
-            return partial(in_own_metric, each, metaparameters["epsilon"])
+    soap = optax.tree.get(state.optimizer, SoapState.__name__)
+    if isinstance(soap, SoapState):
+        return partial(in_own_metric, soap, metaparameters["epsilon"])
     averages = optax.tree.get_all_with_path(state.optimizer, "nu")
     forms = [jax.tree.structure(each) for _, each in averages]
     if forms != [jax.tree.structure(state.parameters)]:

@@ -90,7 +90,8 @@ def test_a_study_is_told_and_a_second_run_trains_nothing(
     assert (second.returncode, second.stdout) == (0, "")
     assert second.stderr == f"nothing to train: {out} holds every trial that was requested\n"
     measured = produce(*words, "--measure", "gradient_noise_scale")
-    assert measured.stderr.endswith("requested; --measure takes another --out, to train anew\n")
+    said = "what was trained without --measure is measured in another --out alone"
+    assert measured.stderr == f"{second.stderr.rstrip()}; {said}\n"
     assert shards(out) == [path]
     assert "0 trials of 3 steps" in produce(*words, "--dry-run").stdout
     manifest = out / "manifest.json"
