@@ -53,7 +53,9 @@ def decoding(error: type[DbtoolError] = ParquetError) -> Iterator[None]:
 def open_parquet(source: BinaryIO | pa.NativeFile) -> pq.ParquetFile:
     """Open a Parquet file, with dictionaries for texts, so that a repeated text takes memory once.
 
-    Arrow refuses columns that are nested a hundred levels deep.
+    Arrow refuses columns that are nested a hundred levels deep. Read the file with
+    use_threads=False: a thread of Arrow that ends later than the read releases Python's buffer,
+    which aborts a process that is exiting.
 
     Raises:
         pa.ArrowException, OSError or ValueError: it is not a readable Parquet file; see `decoding`.
@@ -61,7 +63,11 @@ def open_parquet(source: BinaryIO | pa.NativeFile) -> pq.ParquetFile:
     footer = pq.read_metadata(source)
     texts = [field.name for field in footer.schema.to_arrow_schema() if _is_text(field.type)]
     return pq.ParquetFile(
-        source, metadata=footer, read_dictionary=texts, page_checksum_verification=True
+        source,
+        metadata=footer,
+        read_dictionary=texts,
+        pre_buffer=False,
+        page_checksum_verification=True,
     )
 
 
@@ -82,7 +88,7 @@ def read_foreign(source: BinaryIO | pa.NativeFile) -> pa.Table:
                 "rows or columns"
             )
         _require_types(file.schema_arrow)
-        rows = file.read()
+        rows = file.read(use_threads=False)
         require_sound(rows)
         _require_dates(rows)
     return rows

@@ -330,6 +330,6 @@ def _index_table(name: str, content: bytes, listed: ReleaseFile | None) -> pa.Ta
         # Every row has a key of its own, which takes more than a byte.
         if rows > len(content):
             raise ParquetError(f"it claims {rows:,} rows in {len(content):,} bytes")
-        table = file.read()
+        table = file.read(use_threads=False)
         require_sound(table)
         return table

@@ -73,7 +73,8 @@ class Rows:
         for name, value in self._constants.items():
             if table[name].null_count or not set(table[name].unique().to_pylist()) <= {value}:
                 raise FooterError(f"its column {name} is not {value!r} throughout")
-        pairs = table.select(["trial_id", "status"]).group_by(["trial_id", "status"]).aggregate([])
+        keys = ["trial_id", "status"]
+        pairs = table.select(keys).group_by(keys, use_threads=False).aggregate([])
         found = dict(zip(pairs["trial_id"].to_pylist(), pairs["status"].to_pylist(), strict=True))
         listed = {trial.trial_id: trial.status for trial in self._footer.trials}
         for trial, status in found.items():

@@ -1,6 +1,8 @@
 """Parquet files on which native libraries would panic, crash or run out of memory are refused."""
 
 import io
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from dbtool.core import parquet
 from dbtool.core.parquet import ParquetError, decoding, read_foreign
+from dbtool.core.resources import bundled_release
 
 LONG = "y" * 100_000
 LARGEST_DAY = 2**31 - 1
@@ -85,3 +88,34 @@ def test_too_little_memory_is_not_the_fault_of_a_file() -> None:
     for error in (pa.ArrowMemoryError("malloc failed"), OSError(12, "Cannot allocate memory")):
         with pytest.raises(MemoryError), decoding():
             raise error
+
+
+# A thread of Arrow that still holds Python's bytes aborts a process that is exiting.
+_THREADS = """
+import io, os, pathlib, sys
+import pyarrow.parquet as pq
+from dbtool.core.parquet import read_foreign
+from dbtool.core.release import read_release
+from dbtool.core.shards import check_shard
+
+def started(read):
+    before = len(os.listdir("/proc/self/task"))
+    read()
+    return len(os.listdir("/proc/self/task")) - before
+
+folder = pathlib.Path(sys.argv[1])
+content = (folder / "trials.parquet").read_bytes()
+print(started(lambda: read_release(folder)))
+print(started(lambda: read_foreign(io.BytesIO(content))))
+print(started(lambda: check_shard(next(folder.rglob("batch_size=*/*.parquet")))))
+print(started(pq.ParquetFile(io.BytesIO(content)).read))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc lists the threads of Linux alone")
+def test_python_s_bytes_are_read_without_threads_of_arrow() -> None:
+    words = [sys.executable, "-c", _THREADS, str(bundled_release())]
+    printed = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    *ours, by_default = map(int, printed.split())
+    assert ours == [0, 0, 0]
+    assert by_default > 0
