@@ -163,5 +163,7 @@ def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions
                 kept = f"{out} holds {finished:,} of {counted(len(studies), 'study', 'studies')}"
                 if isinstance(error, Interrupted):
                     kept += f", and {stop.study} is saved at step {error.step:,}"
+                elif finished < len(studies):
+                    kept += ", and steps since the last save are trained again"
                 tell(f"dbtool: interrupted; {kept}; the same command goes on")
             os._exit(128 + stop.number)

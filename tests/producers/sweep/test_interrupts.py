@@ -112,7 +112,7 @@ def test_what_is_told_while_compiling_is_what_was_saved(sweep: Sweep, tmp_path: 
     assert code == 130, shown
     # Where the machine is busy, the first steps may be done by then.
     saved = [path.stem for path in out.rglob("*.sha256")]
-    how = "( while compiling|; .* holds 0 of 1 study)"
+    how = "( while compiling|; .* holds 0 of 1 study, and steps .* are trained again)"
     if saved:
         how = f"; .* holds 0 of 1 study, and .* is saved at step {int(saved[0]):,}"
     assert re.search(f"dbtool: interrupted{how}; the same command goes on", shown), shown
