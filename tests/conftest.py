@@ -42,6 +42,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Has Python free at its end what native libraries would report as leaked."""
+    gc.unfreeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says each reason why tests were skipped once, since some tell how to have them run."""
     skipped = terminalreporter.stats.get("skipped", [])
