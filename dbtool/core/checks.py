@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _LONGEST = 60
-_HUGE = 2**53
+_HUGE, _LARGEST = 2**53, 2**63 - 1
 _KINDS = {
     inspect.AnyType: "a value",
     inspect.BoolType: "true or false",
@@ -39,13 +39,10 @@ _BOUNDS = (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below"))
 
 
 class InvalidError(DbtoolError):
-    """A text out of its expected form.
-
-    Each argument is a sentence on one fault, without the text's name.
-    """
+    """A text out of its expected form; each argument is a fault, without the text's name."""
 
 
-def require_whole(name: str, value: Any, least: int = 1, most: int = 2**63 - 1) -> int:
+def require_whole(name: str, value: Any, least: int = 1) -> int:
     """Return a whole number as an int; NumPy integers are accepted.
 
     Raises:
@@ -61,8 +58,8 @@ def require_whole(name: str, value: Any, least: int = 1, most: int = 2**63 - 1) 
         found = operator.index(value)
     except TypeError:
         found = least - 1
-    if not least <= found <= most:
-        end = f" to {most}" if found > most else ""
+    if not least <= found <= _LARGEST:
+        end = f" to {_LARGEST}" if found > _LARGEST else ""
         raise UsageError(f"{name} is {value!r}, and should be a whole number from {least}{end}")
     return found
 
@@ -146,8 +143,7 @@ def read_toml(path: Path, kind: type[T], what: str) -> T:
     try:
         return convert(tomllib.loads(decoded(read_small(path))), kind)
     except InvalidError as error:
-        faults = (f"the {what} {path}: {fault}" for fault in error.args)
-        raise UsageError(*faults) from error
+        raise UsageError(*(f"the {what} {path}: {fault}" for fault in error.args)) from error
     except OSError as error:
         raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
@@ -173,16 +169,22 @@ def _faults(value: Any, kind: Any, name: str, error: Exception) -> list[str]:
     """List all faults of a value, each with what would be valid."""
     where = name or "it"
     for option in _options(kind):
-        fields = _struct_fields(option)
+        fields, known = _fields(option), _known_keys(option)
         found = []
         if isinstance(value, dict):
-            found += [f"{where} {reason}" for reason in _wrong_keys(value, option, fields)]
+            found = [
+                f"{where} knows no {_in_message(key)}; closest: {', '.join(closest(key, known))}"
+                for key in value
+                if known is not None and key not in known
+            ]
+            missing = (key for key, field in fields.items() if field.required and key not in value)
+            found += [f"{where} has no {key}" for key in missing]
         for key, part, part_kind in _parts_of_value(value, option, fields):
             try:
                 msgspec.convert(part, part_kind)
             except msgspec.ValidationError as inner:
                 found += _faults(part, part_kind, f"{name}.{key}".lstrip("."), inner)
-        if not found and fields is not None and isinstance(value, dict):
+        if not found and fields and isinstance(value, dict):
             # The Struct's own check failed, on what types cannot express.
             reason = str(error).partition(" - at `$")[0]
             found.append(f"{name}: {reason}" if name else reason)
@@ -205,42 +207,32 @@ def _options(kind: Any) -> Iterator[Any]:
         yield kind
 
 
-def _struct_fields(kind: Any) -> dict[str, FieldInfo] | None:
-    """Return the fields of a Struct by name; None for other types."""
+def _fields(kind: Any) -> dict[str, FieldInfo]:
+    """Return the fields of a Struct by name; none for other types."""
     origin = get_origin(kind) or kind
     if not (isinstance(origin, type) and issubclass(origin, Struct)):
-        return None
+        return {}
     return {field.encode_name: field for field in msgspec.structs.fields(kind)}
 
 
-def _wrong_keys(
-    value: dict[str, Any], kind: Any, fields: dict[str, FieldInfo] | None
-) -> Iterator[str]:
-    """Yield what is wrong with the keys of a table."""
-    origin = get_origin(kind) or kind
-    known: list[str] | None = None
-    if fields is not None and origin.__struct_config__.forbid_unknown_fields:
-        known = list(fields)
-    elif origin is dict:
-        keys = inspect.type_info(get_args(kind)[0])
-        known = list(map(str, keys.values)) if isinstance(keys, inspect.LiteralType) else None
-    for key in value:
-        if known is not None and key not in known:
-            yield f"knows no {_in_message(key)}; closest: {', '.join(closest(key, known))}"
-    for key, field in (fields or {}).items():
-        if field.required and key not in value:
-            yield f"has no {key}"
+def _known_keys(kind: Any) -> list[str] | None:
+    """Return the names that a table of a type may have; None for any."""
+    info = inspect.type_info(kind)
+    if isinstance(info, inspect.StructType) and info.forbid_unknown_fields:
+        return [field.encode_name for field in info.fields]
+    if isinstance(info, inspect.DictType) and isinstance(info.key_type, inspect.LiteralType):
+        return list(map(str, info.key_type.values))
+    return None
 
 
 def _parts_of_value(
-    value: Any, kind: Any, fields: dict[str, FieldInfo] | None
+    value: Any, kind: Any, fields: dict[str, FieldInfo]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield the parts of a value: name, value and expected type."""
     origin = get_origin(kind) or kind
     if isinstance(value, dict):
-        if fields is not None:
-            yield from ((key, value[key], fields[key].type) for key in fields if key in value)
-        elif origin is dict:
+        yield from ((key, value[key], fields[key].type) for key in fields if key in value)
+        if origin is dict:
             yield from ((key, part, get_args(kind)[1]) for key, part in value.items())
     elif isinstance(value, list) and origin in {list, tuple}:
         yield from ((str(number), part, get_args(kind)[0]) for number, part in enumerate(value))

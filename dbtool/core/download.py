@@ -79,13 +79,7 @@ class Downloader:
         other_path: str = "choose another path",
         other_source: str = "try again later",
     ) -> None:
-        """Set the policy; no request is sent yet.
-
-        Args:
-            retries: when to retry each URL; None for the defaults of `RetryPolicy`.
-            other_path: remedy in messages where a file cannot be written.
-            other_source: remedy in messages where a file is not available.
-        """
+        """Set when to retry each URL, and the remedies of messages: of a path and of a source."""
         self._retries = retries or RetryPolicy()
         self._other_path = other_path
         self._other_source = other_source
@@ -112,9 +106,7 @@ class Downloader:
     ) -> bool:
         """Download a file; return whether it existed before.
 
-        The bytes go into a .part file beside the target. That file survives every failure, and the
-        next call resumes from it. URLs are tried in order; each one resumes from the bytes of the
-        one before.
+        URLs are tried in order; each one resumes from the bytes of the one before.
 
         Args:
             file: the file to download.
@@ -150,11 +142,7 @@ class Downloader:
         return was_there
 
     def read(self, url: str, most_bytes: int) -> bytes:
-        """Return the contents of a small file.
-
-        Args:
-            url: URL from `check_url`.
-            most_bytes: largest size to accept.
+        """Return the contents of a small file at a URL from `check_url`.
 
         Raises:
             DbtoolError: the file is not available, or is too large.

@@ -134,11 +134,5 @@ def joined(names: Iterable[str], word: str = "and") -> str:
 
 
 def counted(count: int, noun: str, nouns: str | None = None) -> str:
-    """Return a number with its noun, as in "1 shard" and "2,000 shards".
-
-    Args:
-        count: the number.
-        noun: singular.
-        nouns: plural; None to add an s.
-    """
+    """Return a number with its noun, as in "1 shard"; None for a plural that only adds an s."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or f'{noun}s'}"

@@ -86,11 +86,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 
 
 def open_file(path: str | Path, *, follow_links: bool = True) -> BufferedReader:
-    """Open a file to read; raise an error for a pipe or a device instead of waiting for it.
-
-    Raises:
-        OSError: the path cannot be read, or is not a file.
-    """
+    """Open a file to read; raise an OSError for a pipe or a device instead of waiting for it."""
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
     handle = os.open(path, flags)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -136,11 +132,7 @@ def decoded(content: bytes) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the sha256 of a file, in hexadecimal.
-
-    Raises:
-        OSError: the path is not a file, or cannot be read.
-    """
+    """Return the sha256 of a file, in hexadecimal; an OSError where it is not a file."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -150,9 +142,6 @@ def unfinished(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
     """Yield a new file in a folder and its temporary path; create the folder where it is missing.
 
     The file is removed after the block unless `finish` renamed it.
-
-    Raises:
-        OSError: the file cannot be created.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_PREFIX}{secrets.token_hex(8)}"
@@ -164,32 +153,20 @@ def unfinished(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 def finish(file: BinaryIO, temporary: Path, path: Path) -> None:
-    """Rename an unfinished file once all its bytes are on the disk.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Rename an unfinished file once all its bytes are on the disk."""
     file.flush()
     os.fsync(file.fileno())
     move(temporary, path)
 
 
 def move(temporary: Path, path: Path) -> None:
-    """Rename a file or a folder whose bytes are on the disk, so that its name is there too.
-
-    Raises:
-        OSError: it cannot be renamed.
-    """
+    """Rename a file or a folder whose bytes are on the disk, so that its name is there too."""
     temporary.replace(path)
     _sync(path.parent)
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write or replace a file in one step.
-
-    Raises:
-        OSError: the file cannot be written; an existing file is unchanged.
-    """
+    """Write or replace a file in one step; where that fails, an existing file is unchanged."""
     with unfinished(path.parent) as (file, temporary):
         file.write(content)
         finish(file, temporary, path)
@@ -234,11 +211,7 @@ def whole_output(target: Path) -> Iterator[Path]:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the unfinished files of killed processes from a folder and its subfolders.
-
-    Raises:
-        AccessError: a folder cannot be read.
-    """
+    """Remove the unfinished files of killed processes from a folder and its subfolders."""
     _remove_abandoned(walk(folder))
 
 

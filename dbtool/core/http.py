@@ -36,11 +36,7 @@ _TEMPORARY = {408, 421, 425, 429, 500, 502, 503, 504}
 
 
 class TemporaryError(Exception):
-    """A failure that a retry may get past.
-
-    Attributes:
-        wait: seconds after which the server accepts a retry; None where it does not say.
-    """
+    """A failure that a retry may get past, after the seconds `wait` where the server names some."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -106,11 +102,7 @@ class Part:
     """
 
     def __init__(self, target: Path, file: RemoteFile) -> None:
-        """Open the bytes of earlier tries to download a file to a path.
-
-        Raises:
-            OSError: the bytes cannot be written.
-        """
+        """Open the bytes of earlier tries to download a file to a path."""
         self.file = file
         self.path = part_path(target)
         self._target = target
@@ -254,12 +246,7 @@ def http_client(timeout: float) -> httpx.Client:
 
 @contextlib.contextmanager
 def get(client: httpx.Client, url: str, offset: int) -> Iterator[Reply]:
-    """Request a file from some byte on.
-
-    Args:
-        client: client from `http_client`.
-        url: URL of the file, from `check_url`.
-        offset: position of the first requested byte; the reply may still start at 0.
+    """Request a file at a URL from `check_url` from some byte on; the reply may still start at 0.
 
     Raises:
         TemporaryError: the connection or the server failed, also while chunks are read.
@@ -273,23 +260,19 @@ def get(client: httpx.Client, url: str, offset: int) -> Iterator[Reply]:
             yield reply
         return
     headers = {"Range": f"bytes={offset}-"} if offset else {}
+    # The last two are those of host names that are not valid.
+    lasting = (httpx.UnsupportedProtocol, httpx.TooManyRedirects, httpx.InvalidURL, UnicodeError)
     try:
         request = client.build_request("GET", url, headers=headers)
         with contextlib.closing(_response(client, request)) as response:
             yield _http_reply(response, offset)
     except httpx.TimeoutException as error:
         raise TemporaryError("the server stalled") from error
-    except (
-        httpx.UnsupportedProtocol,
-        httpx.TooManyRedirects,
-        # Invalid host names.
-        httpx.InvalidURL,
-        UnicodeError,
-    ) as error:
+    except lasting as error:
         raise PermanentError(_failure_reason(error)) from error
     except httpx.RequestError as error:
-        lasting = "certificate verify failed" in str(error)
-        raise (PermanentError if lasting else TemporaryError)(_failure_reason(error)) from error
+        kind = PermanentError if "certificate verify failed" in str(error) else TemporaryError
+        raise kind(_failure_reason(error)) from error
 
 
 def _response(client: httpx.Client, request: httpx.Request) -> httpx.Response:

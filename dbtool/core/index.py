@@ -114,13 +114,7 @@ _METAPARAMETERS = msgspec.json.Decoder(dict[str, Scalar])
 
 @dataclass
 class Index:
-    """The index of a release.
-
-    Attributes:
-        workloads: workloads by name.
-        studies: studies by workload and batch size.
-        trials: one row per trial.
-    """
+    """The index of a release: workloads by name, studies by their key, and a row per trial."""
 
     workloads: dict[str, Workload] = field(default_factory=dict)
     studies: dict[tuple[str, int], Study] = field(default_factory=dict)
@@ -128,11 +122,7 @@ class Index:
 
     @classmethod
     def of(cls, shards: Iterable[Shard]) -> Index:
-        """Return the index of some shards.
-
-        Raises:
-            ClashError: two shards contradict each other.
-        """
+        """Return the index of some shards; raise a ClashError where two contradict each other."""
         index = cls()
         for shard in shards:
             if reason := index.clash(shard.footer):
@@ -223,10 +213,9 @@ def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) 
 
 
 def check_columns(name: str, schema: pa.Schema) -> None:
-    """Check the columns of the table of that name; texts may be dictionaries.
+    """Raise a TablesError for columns that a table of an index does not have.
 
-    Raises:
-        TablesError: they are not those of an index.
+    Texts may be dictionaries.
     """
     if [(each.name, value_type(each)) for each in schema] != [
         (each.name, each.type) for each in SCHEMAS[name]
@@ -314,7 +303,7 @@ def _trials_of(shard: Shard) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMAS[TRIALS])
 
 
-def _as_number(value: Any) -> float | None:
+def _as_number(value: Scalar | None) -> float | None:
     """Return a metaparameter as a number; None where it is not a number."""
     try:
         return None if value is None else float(value)

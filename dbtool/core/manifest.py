@@ -139,13 +139,9 @@ def releases_in(folder: Path) -> list[Path]:
     Raises:
         AccessError: the folder cannot be read, or one in it that may be a release.
     """
-    found = []
-    for entry in entries(folder):
-        if entry.name.startswith(".") or entry.name == _NO_RELEASE:
-            continue
-        if is_release(Path(entry.path)):
-            found.append(folder / entry.name)
-    return found
+    names = [entry.name for entry in entries(folder)]
+    shown = [name for name in names if not name.startswith(".") and name != _NO_RELEASE]
+    return [folder / name for name in shown if is_release(folder / name)]
 
 
 def lack_of_release(path: Path) -> str:
@@ -226,11 +222,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def check_about(about: About) -> None:
-    """Check that a manifest can store a description and a terminal can print it.
-
-    Raises:
-        UsageError: the name is empty, long or unprintable, or another value is unprintable.
-    """
+    """Raise a UsageError for a description that a terminal does not print as it is."""
     check_name(about.release)
     for name in ("title", "licence", "citation"):
         text = getattr(about, name) or ""
@@ -243,11 +235,7 @@ def check_about(about: About) -> None:
 
 
 def check_name(name: str) -> None:
-    """Check that a terminal, a file system and a URL accept the name of a release.
-
-    Raises:
-        UsageError: the name is empty, too long, or has characters that cannot be printed.
-    """
+    """Raise a UsageError for a name that a terminal, a file system or a URL does not accept."""
     # `dbtool plot --release` takes several names with commas between them.
     is_one = name and "," not in name and name == name.strip() and name.isprintable()
     if not is_one or len(name) > _LONGEST_NAME:
@@ -265,17 +253,12 @@ def _is_sound(manifest: Manifest) -> bool:
     except UsageError:
         return False
     listed = [file.path for file in manifest.files]
+    paths = [PurePosixPath(path) for path in listed]
     return (
-        all(map(str.isprintable, (manifest.dbtool, *listed)))
-        and all(map(_is_inside, listed))
-        and listed == sorted(set(listed))
+        all(path.parts and ".." not in path.parts and not path.is_absolute() for path in paths)
+        and all(map(str.isprintable, (manifest.dbtool, *listed)))
+        and list(map(str, paths)) == listed == sorted(set(listed))
     )
-
-
-def _is_inside(path: str) -> bool:
-    pure = PurePosixPath(path)
-    named = pure.parts and ".." not in pure.parts and not pure.is_absolute()
-    return bool(named) and pure.as_posix() == path
 
 
 def _remedy(origin: str | Path) -> str:

@@ -32,11 +32,7 @@ class ParquetError(DbtoolError):
 
 @contextlib.contextmanager
 def decoding(error: type[DbtoolError] = ParquetError) -> Iterator[None]:
-    """Convert Arrow's errors about a file to an error of ours; too little memory is not its fault.
-
-    Raises:
-        MemoryError: there was not enough memory.
-    """
+    """Convert Arrow's errors about a file to ours; too little memory stays a MemoryError."""
     try:
         yield
     except MemoryError:

@@ -231,11 +231,7 @@ def locked(
 
 
 def write_index(folder: Path, tables: Mapping[str, pa.Table]) -> list[ReleaseFile]:
-    """Write the tables from `Index.tables`; return their entries for a manifest.
-
-    Raises:
-        OSError: a table cannot be written.
-    """
+    """Write the tables from `Index.tables`; return their entries for a manifest."""
     files = []
     for name, table in tables.items():
         buffer = io.BytesIO()
@@ -258,9 +254,6 @@ def write_listing(
         shards: all shards of the folder.
         index: index of these shards.
         before: manifest of the folder so far; None where it is not known.
-
-    Raises:
-        OSError: a file cannot be written.
     """
     files = {*shards, *write_index(folder, index.tables())}
     held = set() if before is None else {*before.shards, *map(before.file, TABLES)}
@@ -315,12 +308,7 @@ def _listed_tables(folder: Path, manifest: Manifest) -> dict[str, pa.Table] | No
 
 
 def _index_table(name: str, content: bytes, listed: ReleaseFile | None) -> pa.Table:
-    """Read a table of the index, with dictionary columns for texts.
-
-    Raises:
-        ParquetError: the file is not readable Parquet, or claims more rows than it can have.
-        TablesError: its columns are not those of the index.
-    """
+    """Read a table of the index, with dictionary columns for texts."""
     # `read_table` would also load pandas where that is installed.
     with decoding(), open_parquet(pa.BufferReader(content)) as file:
         check_columns(name, file.schema_arrow)

@@ -33,14 +33,9 @@ def how_to_install(extra: str) -> str:
 
 @contextlib.contextmanager
 def libraries_of(extra: str, needing: str) -> Iterator[None]:
-    """Explain how to install an extra where the block imports a missing library of it.
+    """Raise an error on how to install an extra where the block imports a missing library of it.
 
-    Args:
-        extra: name of the extra.
-        needing: what needs the library, with its verb, as in "training needs".
-
-    Raises:
-        DbtoolError: a library is missing.
+    What needs the library is a subject with its verb, as in "training needs".
     """
     try:
         yield

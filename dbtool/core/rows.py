@@ -26,7 +26,6 @@ class Rows:
     """
 
     def __init__(self, footer: Footer) -> None:
-        """Begin before the first row of a shard with that footer."""
         study, trials = footer.study, footer.trials
         self._footer = footer
         self._constants = {
@@ -110,11 +109,7 @@ class Rows:
         return position
 
     def end(self) -> None:
-        """Check the number of rows of each trial against the footer.
-
-        Raises:
-            FooterError: the numbers differ.
-        """
+        """Raise a FooterError where the number of rows of a trial differs from the footer."""
         for trial, count in zip(self._footer.trials, self.counts.tolist(), strict=True):
             if trial.measurements != count:
                 raise FooterError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -44,14 +45,7 @@ _LEVEL, _DICTIONARY_LEVEL = 5, 3
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A shard in a release folder.
-
-    Attributes:
-        path: path relative to the release folder, with forward slashes.
-        sha256: sha256 of the file, in hexadecimal.
-        bytes: size of the file.
-        footer: contents of its footer.
-    """
+    """A shard in a release folder: its path, sha256 and bytes as in `ReleaseFile`, and footer."""
 
     path: str
     sha256: str
@@ -70,11 +64,7 @@ class Shard:
 
 
 def placed_shard(path: str, sha256: str, size: int, footer: Footer) -> Shard:
-    """Return a shard, whose path follows from its footer and its contents.
-
-    Raises:
-        FooterError: it lies elsewhere; the message does not name the file.
-    """
+    """Return a shard; raise a FooterError where its path does not follow from its contents."""
     if path != shard_path(*footer.study.key, sha256):
         raise FooterError("its name is not that of its study and its contents")
     return Shard(path, sha256, size, footer)
@@ -124,11 +114,7 @@ def not_written(folder: Path, error: OSError) -> DbtoolError:
 
 
 def read_footer(path: Path) -> Footer:
-    """Read the footer of a shard.
-
-    Raises:
-        FooterError: the footer cannot be read, or is out of contract.
-    """
+    """Read the footer of a shard; raise a FooterError where that is out of contract."""
     with decoding(FooterError), open_file(path) as opened, pq.ParquetFile(opened) as file:
         return _footer(file)
 
@@ -141,11 +127,7 @@ def read_tables(path: Path, columns: list[str] | None = None) -> Iterator[pa.Tab
 
 
 def check_shard(path: Path) -> Footer:
-    """Read every row of a shard and check it against the footer.
-
-    Raises:
-        FooterError: the shard is out of contract.
-    """
+    """Read every row of a shard; raise a FooterError where that is not as the footer says."""
     with decoding(FooterError), open_file(path) as opened, open_parquet(opened) as file:
         footer = _footer(file)
         schema = file.schema_arrow.remove_metadata()
@@ -164,8 +146,13 @@ def _write_rows(
     path: Path, footer: Footer, tables: Iterable[pa.Table], compression_level: int | None
 ) -> Footer:
     """Write tables as row groups, and the footer with their counts of rows; return that footer."""
-    following = (part for table in tables for part in _slices(table))
-    first = next(following)
+    # A table without rows is one slice.
+    slices = (
+        table.slice(start, ROW_GROUP)
+        for table in tables
+        for start in range(0, max(len(table), 1), ROW_GROUP)
+    )
+    first = next(slices)
     rows = Rows(footer)
     with pq.ParquetWriter(
         path,
@@ -179,10 +166,8 @@ def _write_rows(
         store_schema=False,
         **_encodings(first, compression_level),
     ) as writer:
-        part: pa.Table | None = first
-        while part is not None:
+        for part in itertools.chain([first], slices):
             writer.write_table(rows.complete(part))
-            part = next(following, None)
         footer = msgspec.structs.replace(
             footer,
             trials=tuple(
@@ -193,12 +178,6 @@ def _write_rows(
         text = encode_footer(footer)
         writer.add_key_value_metadata({FOOTER_KEY: text})
     return decode_footer(text)
-
-
-def _slices(table: pa.Table) -> Iterator[pa.Table]:
-    """Yield a table in slices of one row group; a table without rows is one slice."""
-    for start in range(0, max(len(table), 1), ROW_GROUP):
-        yield table.slice(start, ROW_GROUP)
 
 
 def _encodings(table: pa.Table, compression_level: int | None) -> dict[str, object]:

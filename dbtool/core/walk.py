@@ -20,11 +20,7 @@ _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 
 
 class AccessError(DbtoolError):
-    """A file or folder that exists, or may exist, and cannot be read.
-
-    Attributes:
-        path: path of the file or folder.
-    """
+    """A file or folder that exists, or may exist, and cannot be read: its `path`."""
 
     def __init__(self, sentence: str, path: Path) -> None:
         super().__init__(sentence)
@@ -78,21 +74,13 @@ def is_text(path: str | os.PathLike[str]) -> bool:
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a file, or a link to one.
-
-    Raises:
-        AccessError: as for `status_of`.
-    """
+    """Return whether a path is a file, or a link to one; errors as for `status_of`."""
     status = status_of(path)
     return status is not None and stat.S_ISREG(status.st_mode)
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a folder, or a link to one.
-
-    Raises:
-        AccessError: as for `status_of`.
-    """
+    """Return whether a path is a folder, or a link to one; errors as for `status_of`."""
     status = status_of(path)
     return status is not None and stat.S_ISDIR(status.st_mode)
 
@@ -108,9 +96,8 @@ def entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as found:
             return sorted(found, key=lambda entry: entry.name)
     except OSError as error:
-        if error.errno in _ABSENT and not os.path.islink(folder):  # noqa: PTH114
-            return []
-        if isinstance(error, NotADirectoryError):
+        is_link = os.path.islink(folder)  # noqa: PTH114 (paths of both kinds)
+        if isinstance(error, NotADirectoryError) or (error.errno in _ABSENT and not is_link):
             return []
         raise access_error(folder, error) from error
 
@@ -127,16 +114,12 @@ def walk(
 ) -> Iterator[os.DirEntry[str]]:
     """Yield the entries of a folder and its subfolders, folders included; links are not followed.
 
-    The walk is iterative, since folders may nest more deeply than Python can recurse.
-
     Args:
         top: the folder.
         hidden: whether to yield and enter entries whose names begin with a dot.
         on_error: called with the error of each unreadable folder; by default the error is raised.
-
-    Raises:
-        AccessError: a folder cannot be read.
     """
+    # Folders may nest more deeply than Python can recurse.
     waiting = [os.fspath(top)]
     while waiting:
         try:

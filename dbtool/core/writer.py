@@ -173,11 +173,7 @@ class ReleaseWriter:
             raise clash
 
     def refuse_clash(self, footer: Footer, index: Index | None = None) -> None:
-        """Raise an error where a footer contradicts the release.
-
-        Raises:
-            ClashError: the footer contradicts it.
-        """
+        """Raise a ClashError where a footer contradicts the release."""
         if reason := (index or self.index).clash(footer):
             name, batch_size = footer.study.key
             raise ClashError(
