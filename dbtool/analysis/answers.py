@@ -13,7 +13,7 @@ from dbtool.analysis.critical import StepsAt
 from dbtool.analysis.scaling import Scaling, Settings, scaling_of_searches, scaling_of_steps
 from dbtool.analysis.searches import median_errors, middle, searches, spread
 from dbtool.core.errors import UsageError
-from dbtool.store.columns import TABLE_FILE, positive, text_table
+from dbtool.store.tables import TABLE_FILE, positive, text_table
 from dbtool.store.texts import LINE
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import polars as pl
 from dbtool.analysis.critical import log_excess
 from dbtool.analysis.interval import Interval
 from dbtool.core.errors import UsageError
-from dbtool.store.columns import positive, text_table
+from dbtool.store.tables import positive, text_table
 
 if TYPE_CHECKING:
     from dbtool.analysis.censored import Floats

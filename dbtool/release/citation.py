@@ -67,11 +67,7 @@ _SOFTWARE = f"""\
 
 
 def read_bibtex(path: Path) -> str:
-    """Return the BibTeX entries of a file.
-
-    Raises:
-        UsageError: the file has none, or cannot be read.
-    """
+    """Return the BibTeX entries of a file; a UsageError where it has none."""
     try:
         text = read_small(path).decode(errors="replace").strip()
     except OSError as error:
@@ -226,7 +222,7 @@ def _letters(licence: str) -> str:
 
 def licence_url(licence: str) -> str:
     """Return the URL of a licence's text; the licence itself where it is not known here."""
-    return f"https://spdx.org/licenses/{licence}.html" if licence in _LICENCES else licence
+    return f"https://spdx.org/licenses/{licence}.html" if is_spdx(licence) else licence
 
 
 def hugging_face_licence(licence: str) -> str | None:

@@ -84,11 +84,7 @@ def write_original(
     path: Path,
     on_trials: OnTrials,
 ) -> None:
-    """Write studies in the archive's layout; equal ones give equal bytes.
-
-    Raises:
-        DbtoolError: the name of a metric is not valid in a header.
-    """
+    """Write studies in the archive's layout; equal ones give equal bytes."""
     with _layout_writer(path) as put:
         for study in studies:
             _write_study(cursor, study, put, on_trials)
@@ -138,11 +134,7 @@ def _write_study(
 
 
 def _columns(cursor: duckdb.DuckDBPyConnection, study: ExportedStudy) -> dict[str, str]:
-    """Return the SQL of each metric with a value in a study, by its name in the archive.
-
-    The metrics are those of the study and not of the trial, because the archive's files of a study
-    share one header.
-    """
+    """Return the SQL of each metric with a value in a study, by its name in their shared header."""
     own = archive_columns()
     rows = f"FROM measurements WHERE {OF_STUDY}"
     counts = ", ".join(f"count({name})" for name in own)

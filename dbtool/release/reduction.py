@@ -82,11 +82,7 @@ WHOLE = Reduction()
 
 
 def reduction_of(footer: Footer) -> Reduction:
-    """Return how a shard was reduced.
-
-    Raises:
-        DbtoolError: its footer has a reduction that this version does not know.
-    """
+    """Return how a shard was reduced; a DbtoolError where this version does not know how."""
     try:
         return msgspec.convert(footer.reduced or {}, Reduction)
     except msgspec.ValidationError as error:

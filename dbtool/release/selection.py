@@ -57,7 +57,7 @@ class ExportedStudy(Struct, frozen=True):
 
     @property
     def keys(self) -> dict[str, str | int]:
-        """Return the values that `OF_STUDY` selects the rows of the study by."""
+        """The values that `OF_STUDY` selects the rows of the study by."""
         return {name: getattr(self, name) for name in ("release", "workload", "batch_size")}
 
     def groups(self) -> Iterator[list[ExportedTrial]]:

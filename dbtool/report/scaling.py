@@ -25,7 +25,7 @@ from dbtool.report.tables import (
     with_whole_sizes,
 )
 from dbtool.report.words import PARAGRAPHS, in_short, law_sentence, sentences
-from dbtool.store.columns import TABLE_FILE, positive, text_table
+from dbtool.store.tables import TABLE_FILE, positive, text_table
 
 if TYPE_CHECKING:
     import os

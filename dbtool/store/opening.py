@@ -65,13 +65,7 @@ _CURVE_COLUMNS = {
 
 @dataclass(frozen=True)
 class OpenRelease:
-    """A release that is open to read.
-
-    Attributes:
-        manifest: its manifest.
-        index: tables of its index, by file name.
-        shards: paths or URLs by which DuckDB opens its shards.
-    """
+    """An open release: its index by file name, and the paths by which DuckDB opens its shards."""
 
     manifest: Manifest
     index: Mapping[str, pa.Table]
@@ -116,10 +110,7 @@ class Opened:
             self.remote.close()
 
     def begin_query(self, on_progress: Progress = lambda _done, _total: None) -> None:
-        """Check the shards before a query reads measurements, so that damaged ones are an error.
-
-        Args:
-            on_progress: called with the bytes done and the total bytes while shards are read.
+        """Check the shards before a query reads measurements.
 
         Raises:
             DbtoolError: a shard is missing, cut short or altered.
@@ -146,11 +137,7 @@ def _close(cursor: duckdb.DuckDBPyConnection) -> None:
 
 
 def open_location(location: Location, fetch_up_to: int = FETCH_BYTES) -> Opened:
-    """Open the releases at a location.
-
-    Args:
-        location: the releases.
-        fetch_up_to: limit on the bytes of shards that a query fetches from servers.
+    """Open the releases at a location; a query may fetch so many bytes of shards from servers.
 
     Raises:
         DbtoolError: a release is damaged, of another format, or present twice.

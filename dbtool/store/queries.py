@@ -87,10 +87,7 @@ def check_values(
 ) -> None:
     """Check that a query's parameters and the available values have the same names.
 
-    Args:
-        named: names in the query.
-        values: values by name.
-        remedy: remedy for a missing value, with {name} for its name.
+    The remedy is that for a missing value, with {name} for its name.
 
     Raises:
         UsageError: a value is missing, or its name is not in the query.

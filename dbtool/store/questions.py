@@ -37,13 +37,7 @@ _SUSTAINED = {
 
 @dataclass(frozen=True)
 class Question:
-    """A query with the values of its parameters.
-
-    Attributes:
-        sql: the query.
-        values: parameter name to value.
-        measurements: whether it reads measurements beside the index.
-    """
+    """A query, the values of its parameters, and whether it reads measurements, not the index."""
 
     sql: str | duckdb.Statement
     values: Mapping[str, Any]
@@ -70,12 +64,7 @@ def passage_query(text: str, evaluation_count: int, *, seconds: bool = False) ->
 
 
 def index_question(name: str, **values: Any) -> Question:
-    """Return a query that reads only the index.
-
-    Args:
-        name: name of the query.
-        values: values of its parameters.
-    """
+    """Return the query of a name in queries/browse, which reads only the index, with its values."""
     return Question(query(name), values)
 
 
@@ -104,12 +93,6 @@ def _require_held(
 def chosen_workloads(db: Releases, patterns: Patterns, release: str | None = None) -> list[str]:
     """Return the names of the workloads that match patterns, without duplicates, in their order.
 
-    Args:
-        db: the database.
-        patterns: names, or patterns with *, ? and [] as in a shell, where * also matches a slash;
-            None for all.
-        release: release of the workloads; None for any.
-
     Raises:
         UsageError: the release does not exist, or a pattern matches no workload.
     """
@@ -130,11 +113,7 @@ def unknown_workload(word: str, held: Iterable[str]) -> UsageError:
 
 
 def require_metric(db: Releases, metric: str | None) -> None:
-    """Raise an error for a metric without a column.
-
-    Raises:
-        UsageError: the metric has no column.
-    """
+    """Raise a UsageError for a metric without a column."""
     if metric is not None:
         listing = "dbtool sql 'DESCRIBE measurements'"
         _require_held(db, "metric", [metric], index_question("held_metrics"), listing)

@@ -191,7 +191,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             return opened.read()
 
     def sound_file(self, url: str, file: ReleaseFile, *, counted: bool = True) -> BinaryIO:
-        """Open a file in the cache whose contents are those in the manifest.
+        """Open a file in the cache whose contents are those in the manifest of a URL's release.
 
         Args:
             url: URL of its release.

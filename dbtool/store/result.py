@@ -53,11 +53,7 @@ class Result:
     """
 
     def __init__(self, table: pa.Table) -> None:
-        """Wrap the rows of a query.
-
-        Args:
-            table: rows as DuckDB returns them.
-        """
+        """Wrap the rows of a query as DuckDB returns them."""
         self._table = _with_plain_integers(table)
 
     @property
@@ -139,11 +135,7 @@ class Result:
 
 
 def names_uncut(**more: Any) -> pl.Config:
-    """Return a block in which Polars prints full names of workloads, unless `more` sets a length.
-
-    Args:
-        more: further options of `polars.Config`.
-    """
+    """Return a block in which Polars prints full names, with further options of its `Config`."""
     import polars as pl
 
     told = pl.Config.state(if_set=True).get("POLARS_FMT_STR_LEN")
@@ -171,18 +163,11 @@ def _with_plain_integers(table: pa.Table) -> pa.Table:
 
 
 def lazy_measurements(cursor: Cursors, sql: str, values: Mapping[str, Any]) -> pl.LazyFrame:
-    """Return measurements as a lazy frame that reads only the columns in use.
+    """Return measurements as a lazy frame that reads only the columns in use, when it is collected.
 
-    Polars applies the filters. DuckDB's own lazy frames apply them too, but lose rows where they
-    compare numbers of 32 bits, and fail on infinity.
-
-    Args:
-        cursor: `Releases.cursor` of the database, which is read when the frame is collected.
-        sql: the measurements to read, without an order.
-        values: values of its parameters.
-
-    Returns:
-        The columns of the query, then the learning rate and momentum of each row's trial.
+    Its columns are those of a query without an order, then the learning rate and momentum of each
+    row's trial. Polars applies the filters: DuckDB's own lazy frames lose rows where they compare
+    numbers of 32 bits, and fail on infinity.
     """
     import polars as pl
     from polars.io.plugins import register_io_source

@@ -67,10 +67,7 @@ def in_threads(
 ) -> list[_Made]:
     """Apply a function to files in threads; return the results in order.
 
-    Args:
-        work: the function; an error in one call ends all.
-        files: files of a release.
-        on_progress: called after each file with the bytes done and the total bytes.
+    Progress is the bytes done and the total bytes. An error in one call ends all.
     """
     total, done = sum(file.bytes for file in files), 0
     found = []
@@ -92,12 +89,6 @@ class ShardCheck:
     """
 
     def __init__(self, folder: Path, shards: Sequence[ReleaseFile]) -> None:
-        """Record the shards; nothing is read yet.
-
-        Args:
-            folder: the release folder.
-            shards: entries of its manifest.
-        """
         self._folder = folder
         self._shards = shards
         name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]
@@ -105,14 +96,7 @@ class ShardCheck:
         self._sound: dict[str, Any] | None = None
 
     def require_sound(self, on_progress: Callable[[int, int], None]) -> None:
-        """Raise an error where a shard is damaged.
-
-        Args:
-            on_progress: called with the bytes done and the total bytes to read.
-
-        Raises:
-            DbtoolError: a shard is missing, cut short or altered.
-        """
+        """Raise an error where a shard is missing, cut short or altered."""
         if self._sound is None:
             self._sound = self._remembered()
         known = self._sound
@@ -167,11 +151,7 @@ def read_whole(folder: Path) -> Manifest:
 def sound_shard(
     folder: Path, file: ReleaseFile, read: Callable[[Path], Footer] = check_shard
 ) -> Shard:
-    """Return a shard of a release after checking it; see `checked_shard`.
-
-    Raises:
-        DbtoolError: the shard is not sound.
-    """
+    """Return a shard as `checked_shard` does; its errors name the file and the remedy."""
     try:
         return checked_shard(folder, file, read)
     except FooterError as error:
@@ -191,18 +171,13 @@ def checked_shard(
     Raises:
         FooterError: the shard is damaged or out of contract; the message does not name the file.
     """
-    reason = fault(folder, file)
-    if reason is not None:
+    if reason := fault(folder, file):
         raise FooterError(reason)
     return listed_shard(file, read(folder / file.path))
 
 
 def listed_shard(file: ReleaseFile, footer: Footer) -> Shard:
-    """Return a shard whose footer agrees with its path and its rows in a manifest.
-
-    Raises:
-        FooterError: they do not agree; the message does not name the file.
-    """
+    """Return a shard; raise a FooterError where its path or rows in a manifest are others."""
     shard = placed_shard(file.path, file.sha256, file.bytes, footer)
     if file.rows != shard.rows:
         raise FooterError(f"it has {shard.rows:,} rows and the manifest lists {file.rows or 0:,}")
@@ -210,9 +185,7 @@ def listed_shard(file: ReleaseFile, footer: Footer) -> Shard:
 
 
 def copy_shard(folder: Path, shard: Shard, into: Path) -> None:
-    """Copy a shard into another release folder.
-
-    It is not a hard link, since damage to one file would damage the other.
+    """Copy a shard into another release folder; damage to one file does not reach the other.
 
     Raises:
         OSError: the copy cannot be written.

@@ -35,19 +35,13 @@ _DOES_MORE = re.compile(
 )
 _PIVOT = re.compile(r"\bpivot(?:_wider)?\b", re.IGNORECASE)
 _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
-
 _SECONDS_BETWEEN_LOOKS = 0.1
-
 # The type of an error in Python code that DuckDB called is in the message, and only there.
 _INTERRUPTED = re.compile(r"(?:^|: )KeyboardInterrupt(?:$|: )", re.MULTILINE)
 
 
 def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
     """Return the only statement of a text, which only reads.
-
-    Args:
-        connection: the database.
-        text: SQL.
 
     Raises:
         DbtoolError: the text has no statement, several, or one that does more than read.
@@ -142,11 +136,7 @@ def sql_text(value: str) -> str:
 
 
 def require_text(text: str, what: str) -> None:
-    """Raise an error for half of a surrogate pair, which stands for a byte that was not text.
-
-    Raises:
-        UsageError: the text has one.
-    """
+    """Raise a UsageError for half of a surrogate pair, which stands for a byte that was no text."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -156,12 +146,7 @@ def require_text(text: str, what: str) -> None:
 def table_of(
     cursor: duckdb.DuckDBPyConnection, query: str | duckdb.Statement, values: Mapping[str, object]
 ) -> pa.Table:
-    """Return the rows of a query.
-
-    Args:
-        cursor: cursor that runs it.
-        query: one statement.
-        values: values of its parameters.
+    """Return the rows of a query, which is one statement, with values of its parameters.
 
     Raises:
         duckdb.Error: the query fails.
@@ -178,13 +163,7 @@ def table_of(
 
 @dataclass(frozen=True)
 class RowStream:
-    """The rows of a query in batches.
-
-    Attributes:
-        schema: Arrow schema of the columns.
-        types: DuckDB's types of the columns.
-        batches: the rows.
-    """
+    """The rows of a query in batches, with the columns' types in Arrow and in DuckDB."""
 
     schema: pa.Schema
     types: Sequence[DuckDBPyType]
@@ -198,17 +177,11 @@ def streamed(
     values: Mapping[str, object],
     rows: int,
 ) -> Iterator[RowStream]:
-    """Yield the rows of a query in batches, for the time of the block.
+    """Yield the rows of a query in batches of so many rows at most, for the time of the block.
 
     A reader can outlive its connection, for instance in the traceback of an error. DuckDB then
     waits for ever when the same file is opened again
     (https://github.com/duckdb/duckdb/issues/25965).
-
-    Args:
-        cursor: cursor that runs it.
-        query: one statement.
-        values: values of its parameters.
-        rows: largest number of rows of a batch.
 
     Raises:
         duckdb.Error: the query fails, perhaps after some rows.
@@ -269,22 +242,15 @@ def end_queries(connection: duckdb.DuckDBPyConnection) -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Convert DuckDB's errors for Ctrl-C to Python's.
+    """Convert DuckDB's errors for Ctrl-C in the block to a KeyboardInterrupt.
 
     DuckDB raises a RuntimeError for a Ctrl-C that it notices itself. It raises an error of its own
     for one that comes while Python works for a query, such as during the transfer of a table's
     rows.
-
-    Raises:
-        KeyboardInterrupt: the user pressed Ctrl-C while a query of the block ran.
     """
     try:
         yield
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":
-            raise KeyboardInterrupt from error
-        raise
-    except duckdb.Error as error:
-        if _INTERRUPTED.search(str(error)):
+    except (RuntimeError, duckdb.Error) as error:
+        if str(error) == "Query interrupted" or _INTERRUPTED.search(str(error)):
             raise KeyboardInterrupt from error
         raise

@@ -53,8 +53,7 @@ def ending(path: str) -> str:
 class RunsError(DbtoolError):
     """Files of tables are malformed or not as their mapping describes; nothing of them is stored.
 
-    Attributes:
-        kind: equal for errors that are alike.
+    Errors that are alike have one `kind`.
     """
 
     kind: str | None = None
@@ -72,12 +71,7 @@ class Position(NamedTuple):
         return f"{self.path} {word} {self.line:,}" if self.line else str(self.path)
 
     def error(self, column: str | None, reason: str) -> RunsError:
-        """Return an error at this position.
-
-        Args:
-            column: the column, or the metric of a table in the long format; None for the whole.
-            reason: what is wrong, and what would be right.
-        """
+        """Return an error here, in a column, or a metric of the long format, or else the whole."""
         where = "" if column is None else f", column {shown(column)}"
         error = RunsError(f"{self}{where}: {reason}")
         error.kind = f"{where}{_DETAILS.sub('', reason)}"

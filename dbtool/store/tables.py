@@ -1,4 +1,4 @@
-"""The user's own tables for a query to join, read here since queries cannot read files."""
+"""The user's own tables: for a query to join, as it cannot read files, or as columns of numbers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from dbtool.core.errors import UsageError, first_sentence
 from dbtool.core.files import expanded
 from dbtool.store.statements import require_text
 from dbtool.store.table_files import TABLE_FORMATS, RunsError, table_format
-from dbtool.store.texts import read_typed
+from dbtool.store.texts import EMPTY, LINE, read_parts, read_typed, text_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 # The panics of Polars are not exceptions of the usual kind.
 _REFUSED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError)
 _INCOMING = "incoming"
+TABLE_FILE = "\0file"
+"""The column of the table's name in messages."""
 
 
 def add_tables(cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, object]) -> None:
-    """Copy tables to where the queries of one cursor can read them.
+    """Copy tables by name to where the queries of one cursor, outside of a transaction, see them.
 
-    Args:
-        cursor: cursor outside of a transaction; no other cursor sees the tables.
-        tables: name to table: CSV, Parquet or JSON Lines files by their extensions, compressed or
-            not, or frames of Polars, pandas or Arrow.
+    Each is a CSV, Parquet or JSON Lines file by its extension, compressed or not, or a frame of
+    Polars, pandas or Arrow.
 
     Raises:
         UsageError: a file is missing or cannot be read, or a name is in use or is not an
@@ -117,3 +117,52 @@ def _read_table(file: Path) -> pl.DataFrame:
         return read_typed(file, kind)
     except RunsError as error:
         raise UsageError(*error.args) from error
+
+
+def text_table(
+    table: str | os.PathLike[str] | pl.DataFrame, needed: Collection[str], names: str
+) -> pl.DataFrame:
+    """Return the rows of a file, by its name Parquet, JSON Lines or else CSV, or a frame as text.
+
+    Args:
+        table: the file or the frame.
+        needed: columns that have to be there.
+        names: what the first line names, for messages.
+
+    Raises:
+        UsageError: it cannot be read, has no rows, or a column is missing.
+    """
+    if isinstance(table, pl.DataFrame):
+        file, rows = "the table", text_frame(table)
+    else:
+        file = os.fspath(table)
+        try:
+            rows = pl.concat(read_parts(expanded(table)))
+        except RunsError as error:
+            raise UsageError(*error.args) from error
+    for name in needed:
+        if name not in rows.columns:
+            raise UsageError(f"{file} has no column {name}: its first line names {names}")
+    if rows.is_empty():
+        raise UsageError(f"{file} has no rows below its first line")
+    return rows.with_columns(pl.lit(file).alias(TABLE_FILE))
+
+
+def positive(
+    rows: pl.DataFrame, name: str, *, may_be_empty: bool = False, may_be_0: bool = False
+) -> pl.Series:
+    """Return a column of `text_table` as numbers above 0; empty ones are null.
+
+    Raises:
+        UsageError: a value is not such a number.
+    """
+    texts = rows[name].str.strip_chars()
+    numbers = texts.cast(pl.Float64, strict=False)
+    is_right = numbers.is_finite() & ((numbers > 0) | ((numbers == 0) & may_be_0))
+    is_empty = (texts.is_null() | texts.is_in(["", *EMPTY])) & may_be_empty
+    for row in (~is_empty & ~is_right.fill_null(value=False)).arg_true():
+        raise UsageError(
+            f"{rows[TABLE_FILE][0]}, line {rows[LINE][row]}: {name} {texts[row]!r} is not a number "
+            "above 0"
+        )
+    return numbers.alias(name)

@@ -67,10 +67,8 @@ def read_parts(
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows of a file in parts, with `LINE`; the first part of CSV has only the columns.
 
-    Args:
-        path: the file.
-        kind: its format; None: as its name implies; a file of another name is CSV.
-        on_note: called with the file and what is odd about it, such as a last line that is cut off.
+    Without a format it is the one that the name implies, or else CSV. What is odd about the file,
+    such as a last line that is cut off, is a note.
 
     Raises:
         RunsError: the file cannot be read, is not Unicode, or is malformed.
@@ -81,9 +79,7 @@ def read_parts(
 
 
 def read_typed(path: Path, kind: TableFormat) -> pl.DataFrame:
-    """Return the rows of a file with types.
-
-    Those of Parquet and JSON are as stated; for CSV see `typed`.
+    """Return the rows of a file with types: those stated in Parquet and JSON; for CSV see `typed`.
 
     Raises:
         RunsError: as in `read_parts`.
@@ -110,8 +106,7 @@ def read_document(path: Path) -> dict[str, str]:
     """
     read = json_object if path.suffix == ".json" else yaml_object
     with opened(path) as file:
-        content = read_to_end(file, str(path))
-        return read(Position(path, 0), decoded(content))
+        return read(Position(path, 0), decoded(read_to_end(file, str(path))))
 
 
 def text_frame(
@@ -119,9 +114,7 @@ def text_frame(
 ) -> pl.DataFrame:
     """Return rows as text, with `LINE`: the shortest decimals, durations in seconds, no lists.
 
-    Args:
-        rows: of any types.
-        on_rounded: called with a sentence about whole numbers that floats of few bits have rounded.
+    A sentence tells of whole numbers that floats of few bits have rounded.
     """
     while nested := [name for name, kind in rows.schema.items() if kind == pl.Struct]:
         rows = rows.unnest(nested, separator=".")
@@ -158,9 +151,9 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 def _decompressed(file: io.BufferedReader) -> BinaryIO:
     start = file.peek(6)
-    for mark, opened in _COMPRESSED.items():
+    for mark, reader in _COMPRESSED.items():
         if start.startswith(mark):
-            return io.BufferedReader(opened(file))
+            return io.BufferedReader(reader(file))
     return file
 
 
@@ -194,8 +187,7 @@ def _text(path: Path, file: BinaryIO) -> TextIO:
 class _Lines:
     """The lines of a text, without marks between joined files; where it is cut off, those before.
 
-    Attributes:
-        is_cut: whether the text is compressed and was cut off, of which a sentence tells.
+    A compressed text that is cut off is noted, and `is_cut`.
     """
 
     def __init__(self, text: TextIO, path: Path, on_note: OnNote) -> None:

@@ -23,12 +23,7 @@ def typed(texts: pl.Series, empty: Collection[str], *, stated: bool) -> pl.Serie
     """Return texts as what all of them are written as: truths, numbers or dates, or else as is.
 
     What no program writes as a number stays text, as it may be a name: 007, 1e3, and 1.10 beside
-    1.9, which have not the same number of places.
-
-    Args:
-        texts: a column.
-        empty: texts that stand for no value.
-        stated: whether its numbers are such however they are written, as in JSON.
+    1.9, which have not the same number of places; unless they are stated to be numbers, as in JSON.
     """
     given, texts = texts, texts.set(texts.is_in(empty), None)
     there = texts.drop_nulls()
