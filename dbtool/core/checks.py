@@ -135,11 +135,7 @@ def parse_json(text: bytes, kind: type[T]) -> T:
 
 
 def read_toml(path: Path, kind: type[T], what: str) -> T:
-    """Read a TOML file into a value of some type; `what` is its word, such as "mapping".
-
-    Raises:
-        UsageError: the file cannot be read, or does not fit the type.
-    """
+    """Read a TOML file, `what` in messages, into a value of some type, or raise a UsageError."""
     try:
         return convert(tomllib.loads(decoded(read_small(path))), kind)
     except InvalidError as error:
@@ -152,11 +148,7 @@ def read_toml(path: Path, kind: type[T], what: str) -> T:
 
 
 def convert(value: Any, kind: type[T], name: str = "") -> T:
-    """Convert plain dictionaries, lists, numbers and strings to a value of some type.
-
-    Raises:
-        InvalidError: the value does not fit the type; the message calls it by the name.
-    """
+    """Convert plain values to one of some type, or raise an InvalidError that names the value."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

@@ -142,11 +142,7 @@ class Downloader:
         return was_there
 
     def read(self, url: str, most_bytes: int) -> bytes:
-        """Return the contents of a small file at a URL from `check_url`.
-
-        Raises:
-            DbtoolError: the file is not available, or is too large.
-        """
+        """Return the contents of a small file at a URL from `check_url`, or raise a DbtoolError."""
         name = without_secrets(url).rpartition("/")[2]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "file")

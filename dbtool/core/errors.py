@@ -84,10 +84,8 @@ def matching(
 ) -> list[str]:
     """Return the names that match patterns, without duplicates, in the order of the patterns.
 
-    Args:
-        patterns: names, or patterns with *, ? and [] as in a shell, where * also matches a slash.
-        names: the names to choose from.
-        absent: returns the error for a pattern that matches none.
+    In patterns, *, ? and [] match as in a shell, where * also matches a slash; of a pattern that
+    matches none `absent` returns the error.
     """
     choices = dict.fromkeys(names)
     found: dict[str, None] = {}

@@ -69,11 +69,7 @@ def _require_text(path: Path, instead: str) -> None:
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a path with a home folder in place of ~ or ~USER.
-
-    Raises:
-        UsageError: there is no such user, or the path has a NUL.
-    """
+    """Return a path with a home folder in place of ~ or ~USER, or raise a UsageError."""
     if "\0" in str(path):
         raise UsageError(f"the path {os.fspath(path)!r} has a NUL, which the name of no file has")
     try:
@@ -96,21 +92,13 @@ def open_file(path: str | Path, *, follow_links: bool = True) -> BufferedReader:
 
 
 def read_small(path: str | Path) -> bytes:
-    """Return the contents of a file that a person or a tool wrote, such as a query or a mapping.
-
-    Raises:
-        OSError: the path cannot be read, is not a file, or is larger than `LARGEST_TEXT`.
-    """
+    """Return what a person or a tool wrote; an OSError where it is larger than `LARGEST_TEXT`."""
     with open_file(path) as file:
         return read_to_end(file, str(path))
 
 
 def read_to_end(file: BinaryIO, name: str) -> bytes:
-    """Return the contents of an open file, which may be endless.
-
-    Raises:
-        OSError: it cannot be read, or is larger than `LARGEST_TEXT`.
-    """
+    """Return the contents of an open file; an OSError where they exceed `LARGEST_TEXT`."""
     content = file.read(LARGEST_TEXT + 1)
     if len(content) > LARGEST_TEXT:
         raise OSError(errno.EFBIG, f"it is larger than {LARGEST_TEXT / 1e6:.0f} MB", name)
@@ -123,11 +111,7 @@ def encoding_of(start: bytes) -> str:
 
 
 def decoded(content: bytes) -> str:
-    """Return a text in any encoding of Unicode that begins with its mark, or else in UTF-8.
-
-    Raises:
-        UnicodeError: it is in another encoding.
-    """
+    """Return a text in the encoding of Unicode that its mark names, or else in UTF-8."""
     return content.decode(encoding_of(content))
 
 

@@ -156,11 +156,7 @@ msgspec.json.Decoder(Footer)
 
 
 def encode_footer(footer: Footer) -> bytes:
-    """Return the JSON of a footer; equal footers give equal bytes.
-
-    Raises:
-        FooterError: the footer is out of contract.
-    """
+    """Return the JSON of a footer, equal for equal ones, or raise a FooterError."""
     _check_goal(footer.study.workload.goal)
     try:
         text = msgspec.json.encode(footer, order="deterministic")
@@ -171,11 +167,7 @@ def encode_footer(footer: Footer) -> bytes:
 
 
 def decode_footer(text: bytes) -> Footer:
-    """Parse the JSON of a footer.
-
-    Raises:
-        FooterError: the footer is out of contract.
-    """
+    """Parse the JSON of a footer; raise a FooterError where it is out of contract."""
     try:
         written = parse_json(text, _FooterFormat).shard_format
         if written != SHARD_FORMAT:
@@ -220,11 +212,7 @@ def workload_names(name: str, option: str) -> dict[str, str]:
 
 
 def check_names(workload: Workload) -> None:
-    """Raise an error for names that a folder cannot have or a terminal would not print as they are.
-
-    Raises:
-        FooterError: a name is not valid.
-    """
+    """Raise a FooterError for names that no folder can have or that a terminal does not print."""
     for name in ("workload", "collection", "dataset", "model", "optimizer", "metric"):
         value = getattr(workload, name)
         if value is not None and (value.isspace() or not value.isprintable()):
@@ -234,11 +222,7 @@ def check_names(workload: Workload) -> None:
 
 
 def check_workload(workload: Workload) -> None:
-    """Raise an error for what the types of a workload cannot express.
-
-    Raises:
-        FooterError: a name, the metric or the goal is not valid.
-    """
+    """Raise a FooterError for what the types of a workload cannot express."""
     check_names(workload)
     _check_goal(workload.goal)
     # Metrics without a column of their own are in other_metrics.

@@ -77,13 +77,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Reply:
-    """The bytes of a file as they arrive.
-
-    Attributes:
-        start: position of the first byte in the file.
-        total: size of the file in bytes; None where the server does not send it.
-        chunks: the bytes.
-    """
+    """The bytes of a file from a start on, in chunks; the total is None where it is not known."""
 
     start: int
     total: int | None
@@ -183,11 +177,7 @@ def as_url(given: str | os.PathLike[str]) -> str | None:
 
 
 def check_url(text: str) -> str:
-    """Return a URL that files can be fetched from: http, https, or file for this machine.
-
-    Raises:
-        UsageError: the text is not such a URL.
-    """
+    """Return an http, https or file URL that files can be fetched from, or raise a UsageError."""
     try:
         parts = urlsplit(text)
         port = parts.port

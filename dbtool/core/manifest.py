@@ -134,11 +134,7 @@ def is_release(folder: Path) -> bool:
 
 
 def releases_in(folder: Path) -> list[Path]:
-    """List the release folders in a folder, without hidden ones.
-
-    Raises:
-        AccessError: the folder cannot be read, or one in it that may be a release.
-    """
+    """List the release folders in a folder, without hidden ones; errors as of `is_release`."""
     names = [entry.name for entry in entries(folder)]
     shown = [name for name in names if not name.startswith(".") and name != _NO_RELEASE]
     return [folder / name for name in shown if is_release(folder / name)]
@@ -157,11 +153,7 @@ def lack_of_release(path: Path) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of a release folder.
-
-    Raises:
-        DbtoolError: it is missing, damaged, or of another format or schema version.
-    """
+    """Read the manifest of a release folder; its errors are those of `parse_manifest`."""
     path = folder / MANIFEST
     try:
         with open_file(path) as file:

@@ -49,12 +49,9 @@ def decoding(error: type[DbtoolError] = ParquetError) -> Iterator[None]:
 def open_parquet(source: BinaryIO | pa.NativeFile) -> pq.ParquetFile:
     """Open a Parquet file, with dictionaries for texts, so that a repeated text takes memory once.
 
-    Arrow refuses columns that are nested a hundred levels deep. Read the file with
-    use_threads=False: a thread of Arrow that ends later than the read releases Python's buffer,
-    which aborts a process that is exiting.
-
-    Raises:
-        pa.ArrowException, OSError or ValueError: it is not a readable Parquet file; see `decoding`.
+    Arrow refuses columns that are nested a hundred levels deep. Its errors are for `decoding`. Read
+    the file with use_threads=False: a thread of Arrow that ends later than the read releases
+    Python's buffer, which aborts a process that is exiting.
     """
     footer = pq.read_metadata(source)
     texts = [field.name for field in footer.schema.to_arrow_schema() if _is_text(field.type)]
@@ -91,12 +88,7 @@ def read_foreign(source: BinaryIO | pa.NativeFile) -> pa.Table:
 
 
 def require_sound(rows: pa.Table) -> None:
-    """Raise an error for rows that are out of Arrow's own form, or hold too much text.
-
-    Raises:
-        pa.ArrowInvalid: they are out of form.
-        ParquetError: their texts are too long.
-    """
+    """Raise an error of Arrow for rows out of form, or a ParquetError for too much text."""
     rows.validate(full=True)
     texts = [
         chunk

@@ -108,11 +108,7 @@ def _listed(folder: Path) -> set[str]:
 
 
 def shard_paths(folder: Path) -> list[str]:
-    """List the shards in a release folder, listed or not, as sorted relative paths.
-
-    Raises:
-        AccessError: a folder cannot be read.
-    """
+    """List the shards in a release folder, listed or not, as sorted relative paths."""
     found = [folder / MEASUREMENTS]
     for prefix in ("workload=", "batch_size="):
         found = [
@@ -211,8 +207,8 @@ def locked(
 ) -> Iterator[None]:
     """Keep other processes from changing what a release folder lists; wait some seconds for them.
 
-    Raises:
-        DbtoolError: other processes do not end, or the folder cannot be written, also in the block.
+    Where they do not end, and where the folder cannot be written in the block, a DbtoolError is
+    raised.
     """
     import filelock
 
@@ -271,11 +267,7 @@ def write_listing(
 def parse_index(
     contents: Mapping[str, bytes], manifest: Manifest, origin: str
 ) -> dict[str, pa.Table]:
-    """Parse the files of an index, by name, that a manifest lists; return their tables.
-
-    Raises:
-        DbtoolError: the files are not tables of an index, or contradict the manifest.
-    """
+    """Parse the files of an index, by name, that a manifest lists, or raise a DbtoolError."""
     tables = {}
     try:
         for name in TABLES:

@@ -19,11 +19,7 @@ _OTHER_METRICS = msgspec.json.Decoder(dict[str, float | Literal["nan", "inf", "-
 
 
 class Rows:
-    """The rows of a shard as they arrive, checked against its footer.
-
-    Attributes:
-        counts: the rows of each trial so far, [trials].
-    """
+    """The rows of a shard as they arrive, checked against its footer, and their counts by trial."""
 
     def __init__(self, footer: Footer) -> None:
         study, trials = footer.study, footer.trials
@@ -39,11 +35,7 @@ class Rows:
         self._last = (-1, -1)
 
     def complete(self, table: pa.Table) -> pa.Table:
-        """Check the next rows, and return them with all columns of a shard.
-
-        Raises:
-            FooterError: the rows are unsorted, or belong to no trial in the footer.
-        """
+        """Check the next rows, or raise a FooterError; return them with all columns of a shard."""
         position = self._add(table)
         columns = []
         for field in written_schema():
@@ -63,11 +55,7 @@ class Rows:
         return pa.table(columns, schema=written_schema())
 
     def check(self, table: pa.Table) -> None:
-        """Check the next rows with all columns of a shard.
-
-        Raises:
-            FooterError: the rows are unsorted, or contradict the footer.
-        """
+        """Check the next rows with all columns of a shard, or raise a FooterError."""
         require_sound(table)
         for name, value in self._constants.items():
             if table[name].null_count or not set(table[name].unique().to_pylist()) <= {value}:

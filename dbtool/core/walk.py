@@ -89,8 +89,7 @@ def entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
     """List a folder, sorted by name; empty where the folder is missing or is a file.
 
     Raises:
-        AccessError: the folder cannot be read, or is a link to a missing target, such as a disk
-            that is not mounted.
+        AccessError: the folder cannot be read, or is a link to a missing target.
     """
     try:
         with os.scandir(folder) as found:

@@ -97,12 +97,7 @@ class ReleaseWriter:
             self.list_new()
 
     def write(self, footer: Footer, tables: Iterable[pa.Table]) -> Shard:
-        """Write a shard and add it; see `write_shard`.
-
-        Raises:
-            ClashError: the shard contradicts the release.
-            DbtoolError: the shard cannot be written.
-        """
+        """Write a shard as `write_shard` does, and add it as `add` does."""
         with self._mutex:
             self.refuse_clash(footer)
         shard = write_shard(self.folder, footer, tables)
@@ -110,13 +105,7 @@ class ReleaseWriter:
         return shard
 
     def receive(self, content: bytes) -> Shard:
-        """Write the bytes of a finished shard from elsewhere and add it.
-
-        Raises:
-            FooterError: the bytes are not a shard.
-            ClashError: the shard contradicts the release.
-            DbtoolError: the shard cannot be written.
-        """
+        """Write the bytes of a shard from elsewhere and add it; other bytes are a FooterError."""
         try:
             with unfinished(self.folder) as (file, temporary):
                 file.write(content)
@@ -191,9 +180,7 @@ class ReleaseWriter:
         """Read what the folder lists, and add the new shards to it.
 
         The new index is assigned once it is complete, since threads may be reading the old one.
-
-        Returns:
-            The first error of new shards that clash with the listed ones. Those shards are removed.
+        New shards that clash with the listed ones are removed; the first such error is returned.
         """
         manifest: Manifest | None = None
         shards: dict[str, ReleaseFile] = {}

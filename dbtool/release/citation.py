@@ -206,11 +206,7 @@ def is_spdx(licence: str | None) -> bool:
 
 
 def check_licence(licence: str) -> None:
-    """Refuse a misspelt identifier, which no reader would know; a sentence passes.
-
-    Raises:
-        UsageError: it is an identifier but for case, spaces and hyphens, such as `CC BY 4.0`.
-    """
+    """Raise a UsageError for a misspelt identifier, such as `CC BY 4.0`; a sentence passes."""
     meant = {_letters(known): known for known in _LICENCES}.get(_letters(licence), licence)
     if meant != licence:
         raise UsageError(f"the identifier of the licence {licence!r} is {meant}: --licence {meant}")

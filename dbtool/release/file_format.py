@@ -29,11 +29,7 @@ class FileFormat(StrEnum):
 
 
 def file_format_of(out: Path, name: str | None = None) -> FileFormat:
-    """Return the format of a name or, where that is None, of a file's ending.
-
-    Raises:
-        UsageError: there is no format of that name, or no format has that ending.
-    """
+    """Return the format of a name or else of a file's ending, or raise a UsageError."""
     if name is not None:
         if name not in [*FileFormat]:
             raise unknown("format", name, FileFormat, "dbtool export --help")

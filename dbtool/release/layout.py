@@ -137,11 +137,7 @@ def check_base_url(text: str) -> str:
 
 
 def address_of_folder(folder: Path) -> str:
-    """Return the address of a folder of this machine.
-
-    Raises:
-        UsageError: its path cannot be written as an address.
-    """
+    """Return the address of a folder of this machine; a UsageError where none can be written."""
     path = str(folder.resolve())
     if _NEVER.search(path) or not path.isprintable():
         raise UsageError(

@@ -44,13 +44,7 @@ _GET_ANEW = "get the release anew"
 
 @dataclass(frozen=True)
 class Problem:
-    """A fault of a release.
-
-    Attributes:
-        path: the file or folder.
-        reason: the fault.
-        remedy: what to do; None where the reason names the file and says what to do.
-    """
+    """A fault of a file or folder, and its remedy unless the reason names both."""
 
     path: Path
     reason: str

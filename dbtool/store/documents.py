@@ -28,11 +28,7 @@ class _Literal(str):
 
 
 def json_object(position: Position, text: str) -> dict[str, str]:
-    """Return the contents of a JSON object, whose numbers stay text.
-
-    Raises:
-        RunsError: it is not a JSON object, or has a name with two values.
-    """
+    """Return the contents of a JSON object, whose numbers stay text, or raise a RunsError."""
     wanted = "each line is one" if position.line else "the whole file is one"
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -67,11 +63,7 @@ def _once(pairs: list[tuple[str, T]], position: Position) -> dict[str, T]:
 
 
 def yaml_object(position: Position, text: str) -> dict[str, str]:
-    """Return the contents of a YAML object, as JSON would write them.
-
-    Raises:
-        RunsError: it is not a YAML object, or has a name with two values.
-    """
+    """Return the contents of a YAML object as JSON would write them, or raise a RunsError."""
     import yaml
 
     try:

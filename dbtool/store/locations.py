@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Location:
-    """The releases at a location.
-
-    Attributes:
-        name: its name in messages.
-        folders: release folders on this machine.
-        urls: URLs of release folders on servers.
-    """
+    """Release folders of this machine and URLs of others, with a name for messages."""
 
     name: str
     folders: Sequence[Path] = ()

@@ -110,11 +110,7 @@ class Opened:
             self.remote.close()
 
     def begin_query(self, on_progress: Progress = lambda _done, _total: None) -> None:
-        """Check the shards before a query reads measurements.
-
-        Raises:
-            DbtoolError: a shard is missing, cut short or altered.
-        """
+        """Check the shards before a query reads measurements; a damaged one is a DbtoolError."""
         for check in self.checks:
             check.require_sound(on_progress)
         if self.remote is not None:

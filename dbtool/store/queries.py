@@ -50,11 +50,7 @@ def is_analysis(text: str) -> bool:
 
 
 def query_text(text: str) -> str:
-    """Return the text of a query: SQL as it is, or the analysis of that name.
-
-    Raises:
-        UsageError: the text is one word, and no analysis has that name.
-    """
+    """Return SQL as it is, or that of the analysis of that name; another word is a UsageError."""
     word, names = text.strip(), _analysis_names()
     if word in names:
         return _analysis(word)
@@ -85,12 +81,9 @@ def of_workloads(analysis: str, names: Sequence[str]) -> str:
 def check_values(
     named: set[str], values: Mapping[str, object], remedy: str = "give it as {name}=VALUE"
 ) -> None:
-    """Check that a query's parameters and the available values have the same names.
+    """Raise a UsageError unless a query's parameters and the values have the same names.
 
     The remedy is that for a missing value, with {name} for its name.
-
-    Raises:
-        UsageError: a value is missing, or its name is not in the query.
     """
     from dbtool.store.statements import require_text
 

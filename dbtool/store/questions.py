@@ -69,11 +69,7 @@ def index_question(name: str, **values: Any) -> Question:
 
 
 def known_release(db: Releases, release: str | None) -> str | None:
-    """Return the requested release or the database's default, after a check; None for all releases.
-
-    Raises:
-        UsageError: the database has no such release.
-    """
+    """Return the requested release or the default, None for all; a missing one is a UsageError."""
     release = release if release is not None else db.release
     if release is not None:
         _require_held(db, "release", [release], index_question("releases"), "dbtool releases")
@@ -91,11 +87,7 @@ def _require_held(
 
 
 def chosen_workloads(db: Releases, patterns: Patterns, release: str | None = None) -> list[str]:
-    """Return the names of the workloads that match patterns, without duplicates, in their order.
-
-    Raises:
-        UsageError: the release does not exist, or a pattern matches no workload.
-    """
+    """Return the names of workloads that match patterns, in their order, or raise a UsageError."""
     release = known_release(db, release)
     held = [name for (name,) in db.result(index_question("held_workloads", release=release))]
     asked = [each for each in _patterns(patterns) if held or each not in _ALL]
@@ -176,11 +168,7 @@ def with_goals(
 def chosen_studies(
     db: Releases, workload: Patterns, batch_size: Numbers, release: str | None
 ) -> dict[str, Any]:
-    """Return the requested studies as values of a query: workloads, release and batch_sizes.
-
-    Raises:
-        UsageError: a name or batch size does not exist.
-    """
+    """Return workloads, release and batch_sizes as values of a query, or raise a UsageError."""
     release = known_release(db, release)
     names, sizes = chosen_workloads(db, workload, release), _numbers(batch_size, "batch_size")
     chosen = {"workloads": names, "release": release}
@@ -192,11 +180,7 @@ def chosen_studies(
 
 
 def chosen_trials(db: Releases, chosen: Mapping[str, Any], trial_id: Numbers) -> list[int] | None:
-    """Return the requested trials of chosen studies; None for all.
-
-    Raises:
-        UsageError: a trial does not exist.
-    """
+    """Return the requested trials of chosen studies, or raise a UsageError; None for all."""
     wanted = _numbers(trial_id, "trial_id")
     if wanted is not None:
         listing = f"dbtool trials {' '.join(chosen['workloads'][:1])}".rstrip()

@@ -50,8 +50,7 @@ _OTHER_CACHE = "name another cache with XDG_CACHE_HOME"
 def release_url(text: str) -> str:
     """Return the URL of a release folder with a final slash, also from the URL of its manifest.
 
-    Raises:
-        UsageError: the text is not an http or https URL, or has a query.
+    Another text is a UsageError.
     """
     if not text.startswith(("http:", "https:")):
         raise UsageError(f"{text!r} is not an http:// or https:// URL: name a folder by its path")
@@ -72,11 +71,7 @@ def remote_file(url: str, file: ReleaseFile) -> RemoteFile:
 
 
 def read_remote_manifest(downloader: Downloader, url: str) -> tuple[Manifest, bytes]:
-    """Return the manifest of a release on a server, and its text.
-
-    Raises:
-        DbtoolError: the manifest is not available, is damaged, or is of another format.
-    """
+    """Return the manifest of a release on a server, and its text, or raise a DbtoolError."""
     text = downloader.read(url + MANIFEST, _LONGEST_MANIFEST)
     return parse_manifest(text, without_secrets(url + MANIFEST)), text
 
@@ -112,12 +107,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         self._downloader.close()
 
     def add(self, url: str) -> OpenRelease:
-        """Add the release at a URL from `release_url`.
-
-        Raises:
-            DbtoolError: its manifest or its index is not available, is damaged, or is of another
-                version.
-        """
+        """Add the release at a URL from `release_url`; raise a DbtoolError for an unsound one."""
         manifest, _ = read_remote_manifest(self._downloader, url)
         tables = parse_index(
             {name: self._content(url, manifest, name) for name in TABLES},
@@ -149,11 +139,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             self._queries -= 1
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> _OpenShard:
-        """Open a shard to read; fetch it to this machine where it is missing.
-
-        Raises:
-            DbtoolError: the shard is not available, or the query would fetch more than its limit.
-        """
+        """Open a shard to read as `sound_file` does."""
         if mode != "rb":
             raise PermissionError(f"{path} can only be read")
         url, shard = self._shards[self._strip_protocol(path)]

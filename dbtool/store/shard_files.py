@@ -40,11 +40,7 @@ _TICK_NS = 2 * 10**9
 
 
 def fault(folder: Path, file: ReleaseFile) -> str | None:
-    """Return the fault of a file of a release, such as "it is missing"; None where it is sound.
-
-    Raises:
-        AccessError: the file cannot be read, so that its state is unknown.
-    """
+    """Return the fault of a file of a release; None where it is sound. Errors as of `status_of`."""
     path = folder / file.path
     status = status_of(path)
     if status is None:

@@ -146,11 +146,7 @@ def require_text(text: str, what: str) -> None:
 def table_of(
     cursor: duckdb.DuckDBPyConnection, query: str | duckdb.Statement, values: Mapping[str, object]
 ) -> pa.Table:
-    """Return the rows of a query, which is one statement, with values of its parameters.
-
-    Raises:
-        duckdb.Error: the query fails.
-    """
+    """Return the rows of a statement with values of its parameters, or raise a duckdb.Error."""
 
     def run() -> pa.Table:
         if _IS_1:

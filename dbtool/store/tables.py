@@ -151,11 +151,7 @@ def text_table(
 def positive(
     rows: pl.DataFrame, name: str, *, may_be_empty: bool = False, may_be_0: bool = False
 ) -> pl.Series:
-    """Return a column of `text_table` as numbers above 0; empty ones are null.
-
-    Raises:
-        UsageError: a value is not such a number.
-    """
+    """Return a column of `text_table` as numbers above 0, or raise a UsageError; empty is null."""
     texts = rows[name].str.strip_chars()
     numbers = texts.cast(pl.Float64, strict=False)
     is_right = numbers.is_finite() & ((numbers > 0) | ((numbers == 0) & may_be_0))

@@ -53,11 +53,7 @@ _CUT_SHORT = f"it {_SHORT}: what it has is read, and the rest is missing"
 
 
 def ignore_note(path: Path, note: str) -> None:
-    """Drop what is odd about a file, but for a missing rest, of which nothing would tell.
-
-    Raises:
-        RunsError: it is compressed and cut short.
-    """
+    """Drop a note on a file, or raise a RunsError for a missing rest that nothing would tell of."""
     if note == _CUT_SHORT:
         raise RunsError(f"{path} {_SHORT}: copy it anew")
 
@@ -81,8 +77,7 @@ def read_parts(
 def read_typed(path: Path, kind: TableFormat) -> pl.DataFrame:
     """Return the rows of a file with types: those stated in Parquet and JSON; for CSV see `typed`.
 
-    Raises:
-        RunsError: as in `read_parts`.
+    Errors as of `read_parts`.
     """
     quoted: set[str] = set()
     parts = []
@@ -99,11 +94,7 @@ def read_typed(path: Path, kind: TableFormat) -> pl.DataFrame:
 
 
 def read_document(path: Path) -> dict[str, str]:
-    """Return the names and values of a .json, .yaml or .yml file.
-
-    Raises:
-        RunsError: as in `read_parts`.
-    """
+    """Return the names and values of a .json, .yaml or .yml file; errors as of `read_parts`."""
     read = json_object if path.suffix == ".json" else yaml_object
     with opened(path) as file:
         return read(Position(path, 0), decoded(read_to_end(file, str(path))))
