@@ -27,7 +27,7 @@ import dbtool
 from dbtool.core.catalog import catalog
 from dbtool.core.contract import ARCHIVE_ROOT, OTHER_METRICS, archive_columns
 from dbtool.core.errors import UsageError, counted, unknown
-from dbtool.release.original import metadata_json, study_json
+from dbtool.release.export import metadata_json, study_json
 from dbtool.release.selection import read_rows, select
 from dbtool.sources.archive.published import RELEASE
 from dbtool.store.questions import unknown_workload

@@ -326,15 +326,7 @@ def open_database(
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
     fetch_up_to: int = FETCH_BYTES,
 ) -> Database:
-    """Open releases to read, as `dbtool.open` does.
-
-    Args:
-        source: as of `dbtool.open`.
-        release: as of `dbtool.open`.
-        option: the option that the source came with, for messages.
-        on_progress: see `Database`.
-        fetch_up_to: limit on the bytes of shards that a query fetches from a server.
-    """
+    """Open releases as `dbtool.open` does; messages name the option that the source came with."""
     opened = open_location(named_location(source, option), fetch_up_to)
     try:
         db = Database(opened, release=release, on_progress=on_progress)
@@ -358,7 +350,6 @@ def explore_beside(
         The page and its tables, relative to the folder.
 
     Raises:
-        OSError: they cannot be written.
         DbtoolError: the application was not built, or a shard is damaged.
     """
     from dbtool.explorer.page import write_beside

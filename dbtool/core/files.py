@@ -201,21 +201,13 @@ def remove_unfinished(folder: Path) -> None:
 
 def _remove_abandoned(found: Iterable[os.DirEntry[str]]) -> None:
     for entry in found:
-        path = Path(entry.path)
-        if entry.name.startswith(_OLD_PREFIX):
+        path, is_new = Path(entry.path), entry.name.startswith(_PREFIX)
+        is_folder = entry.is_dir(follow_symlinks=False)
+        is_old = is_folder and entry.name.startswith(_OLD_PREFIX)
+        if is_old or (is_new and entry.is_file(follow_symlinks=False)):
             _remove_unlocked(path)
-        if not entry.name.startswith(_PREFIX):
-            continue
-        if entry.is_file(follow_symlinks=False):
-            with contextlib.suppress(OSError), path.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
         # The file of a folder is removed before it, as names are sorted, unless it is locked.
-        elif (
-            path.suffix == _FOLDER
-            and entry.is_dir(follow_symlinks=False)
-            and not path.with_suffix("").exists()
-        ):
+        elif is_new and is_folder and path.suffix == _FOLDER and not path.with_suffix("").exists():
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -224,12 +216,15 @@ def unfinished_folder(parent: Path, name: str) -> Path:
     return parent / f"{_PREFIX}{name}{_FOLDER}"
 
 
-def _remove_unlocked(folder: Path) -> None:
+def _remove_unlocked(path: Path) -> None:
     with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
         finally:
             os.close(handle)
 

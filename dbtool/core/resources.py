@@ -62,6 +62,11 @@ def query(name: str, folder: str = "browse") -> str:
     return (queries_folder() / folder / f"{name}.sql").read_text(encoding="utf-8")
 
 
+def schema_text(name: str) -> str:
+    """Return the text of schema/NAME.sql."""
+    return (schema_folder() / f"{name}.sql").read_text(encoding="utf-8")
+
+
 def bundled_release() -> Path:
     """Return the folder of the release that ships with the code.
 

@@ -68,9 +68,10 @@ def card(
     Where there are some, it shows the explorer's `page`, and the Iceberg tables with their address.
     """
     measurements = sum(file.rows or 0 for file in manifest.shards)
+    licence = manifest.licence or ""
     parts = {
         "title": manifest.title or manifest.release,
-        "licence": _licence(manifest.licence or ""),
+        "licence": f"[{licence}]({licence_url(licence)})" if is_spdx(licence) else _cell(licence),
         "listing": "\n".join(_workloads(index)),
         "sources": "\n".join(_sources(shards)),
         "reduced": _reduced(shards),
@@ -91,10 +92,13 @@ def card(
 
 def _header(manifest: Manifest, measurements: int) -> Iterator[str]:
     """Yield the lines of YAML that Hugging Face reads."""
-    licence = hugging_face_licence(manifest.licence or "")
-    yield f"license: {licence or 'other'}"
-    if licence is None:
-        yield f"license_name: {yaml_text(_slug(manifest.licence or ''))}"
+    licence = manifest.licence or ""
+    known = hugging_face_licence(licence)
+    yield f"license: {known or 'other'}"
+    if known is None:
+        # In a form such as my-license-1.0.
+        name = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-")
+        yield f"license_name: {yaml_text(name or 'other')}"
     yield f"pretty_name: {yaml_text(manifest.title or manifest.release)}"
     yield "size_categories:"
     yield f"- {_size(measurements)}"
@@ -106,11 +110,6 @@ def _header(manifest: Manifest, measurements: int) -> Iterator[str]:
         if table == MEASUREMENTS_TABLE:
             yield "  default: true"
         yield f'  data_files: "{table_path(table)}"'
-
-
-def _slug(licence: str) -> str:
-    """Return the name of a licence in Hugging Face's form, such as my-license-1.0."""
-    return re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-") or "other"
 
 
 def _size(rows: int) -> str:
@@ -208,10 +207,6 @@ def _cite(manifest: Manifest) -> str:
     if manifest.citation is None:
         return f"`{CITATION}` says how to cite them."
     return f"Please cite (`{BIBTEX}`, `{CITATION}`):\n\n```bibtex\n{manifest.citation.strip()}\n```"
-
-
-def _licence(licence: str) -> str:
-    return f"[{licence}]({licence_url(licence)})" if is_spdx(licence) else _cell(licence)
 
 
 def _cell(text: str) -> str:

@@ -13,7 +13,7 @@ from dbtool.core.errors import UsageError
 from dbtool.core.http import check_url
 from dbtool.core.index import Index
 from dbtool.core.manifest import MANIFEST, encode_manifest
-from dbtool.core.resources import schema_folder
+from dbtool.core.resources import schema_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,11 +107,8 @@ def published_columns() -> dict[str, tuple[PublishedColumn, ...]]:
 
 def _comments() -> dict[tuple[str, str], str]:
     """Return the meanings in schema/comments.sql of columns of views, named like the tables."""
-    text = (schema_folder() / "comments.sql").read_text(encoding="utf-8")
-    return {
-        (view, column): meaning.replace("''", "'")
-        for view, column, meaning in _COMMENT.findall(text)
-    }
+    found = _COMMENT.findall(schema_text("comments"))
+    return {(view, column): meaning.replace("''", "'") for view, column, meaning in found}
 
 
 def check_base_url(text: str) -> str:

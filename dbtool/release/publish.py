@@ -25,7 +25,7 @@ from dbtool.core.manifest import (
     read_manifest,
 )
 from dbtool.core.release import locked, write_index
-from dbtool.core.resources import libraries_of, schema_folder
+from dbtool.core.resources import libraries_of, schema_text
 from dbtool.release.card import card
 from dbtool.release.citation import check_licence, citation_cff, citation_of
 from dbtool.release.croissant import croissant
@@ -197,13 +197,9 @@ def script(about: About) -> str:
     }
     index = [
         f"CREATE TEMP VIEW incoming AS SELECT {literals['release']} AS release, * FROM '{name}';\n"  # noqa: S608 (names of ours)
-        f"{_schema_text(f'index/{Path(name).stem}')}\nDROP VIEW incoming;"
+        f"{schema_text(f'index/{Path(name).stem}')}\nDROP VIEW incoming;"
         for name in (WORKLOADS, STUDIES, TRIALS)
     ]
     template = Template(_SCRIPT.read_text(encoding="utf-8"))
     head = template.substitute(literals, index="\n".join(index), script=SCRIPT, shards=SHARDS)
     return "\n".join([head.rstrip("\n"), *schema_statements()])
-
-
-def _schema_text(name: str) -> str:
-    return (schema_folder() / f"{name}.sql").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from dbtool.core.errors import DbtoolError, first_sentence
 from dbtool.core.http import without_secrets
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
 from dbtool.core.release import read_release
-from dbtool.core.resources import schema_folder
+from dbtool.core.resources import schema_text
 from dbtool.core.walk import is_file
 from dbtool.store.shard_files import ShardCheck
 from dbtool.store.statements import interruptible, sql_text
@@ -237,8 +237,7 @@ def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[Ope
 def schema_statements() -> Iterator[str]:
     """Yield the statements that create the views and macros over the relations in `stored`."""
     yield _curves_view()
-    for part in ("functions", "views", "macros", "figures", "bands", "comments"):
-        yield (schema_folder() / f"{part}.sql").read_text(encoding="utf-8")
+    yield from map(schema_text, ("functions", "views", "macros", "figures", "bands", "comments"))
 
 
 @functools.cache
@@ -263,8 +262,7 @@ def _make_index(
         release = sql_text(each.manifest.release)
         parts.append(f"SELECT {release} AS release, * FROM incoming_{position}")  # noqa: S608 (quoted)
     connection.execute(f"CREATE TEMP VIEW incoming AS {' UNION ALL '.join(parts)}")
-    relation = name.removesuffix(".parquet")
-    connection.execute((schema_folder() / "index" / f"{relation}.sql").read_text(encoding="utf-8"))
+    connection.execute(schema_text(f"index/{name.removesuffix('.parquet')}"))
     connection.execute("DROP VIEW incoming")
     for position in range(len(releases)):
         connection.unregister(f"incoming_{position}")
