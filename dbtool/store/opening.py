@@ -109,17 +109,17 @@ class Opened:
         if self.remote is not None:
             self.remote.close()
 
-    def begin_query(self, on_progress: Progress = lambda _done, _total: None) -> None:
-        """Check the shards before a query reads measurements; a damaged one is a DbtoolError."""
+    def check_shards(self, on_progress: Progress = lambda _done, _total: None) -> None:
+        """Raise a DbtoolError where a shard of this machine is missing, cut short or altered."""
         for check in self.checks:
             check.require_sound(on_progress)
-        if self.remote is not None:
-            self.remote.begin()
 
-    def end_query(self) -> None:
-        """End a query that `begin_query` began."""
-        if self.remote is not None:
-            self.remote.end()
+    @contextlib.contextmanager
+    def query(self, on_progress: Progress) -> Iterator[None]:
+        """Check the shards, and let the query of the block fetch others from servers."""
+        self.check_shards(on_progress)
+        with contextlib.nullcontext() if self.remote is None else self.remote.query():
+            yield
 
 
 def _close(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -149,7 +149,7 @@ def open_location(location: Location, fetch_up_to: int = FETCH_BYTES) -> Opened:
     try:
         # DuckDB opens the first shard of each release for its columns, and would wait for a pipe.
         if not all(is_file(each.shards[0]) for each in releases if each.shards):
-            opened.begin_query()
+            opened.check_shards()
         if location.urls:
             releases += _add_remote(opened, location.urls, fetch_up_to)
         _refuse_twice(releases, [*map(str, location.folders), *map(without_secrets, location.urls)])
@@ -159,7 +159,7 @@ def open_location(location: Location, fetch_up_to: int = FETCH_BYTES) -> Opened:
     except duckdb.Error as error:
         opened.close()
         # Opening the views reads the columns of the first shard; this reports damage to it.
-        opened.begin_query()
+        opened.check_shards()
         raise DbtoolError(f"{opened.name} cannot be opened: {first_sentence(error)}") from error
     except BaseException:
         opened.close()

@@ -120,11 +120,11 @@ class Releases:
             KeyboardInterrupt: the user pressed Ctrl-C while a query ran.
         """
         named = [name for name in self.functions if name in text]
-        if measurements:
-            self.opened.begin_query(self._on_progress)
+        reading = self.opened.query(self._on_progress) if measurements else contextlib.nullcontext()
+        # Functions are those of one transaction; in two at once they would be a conflict.
+        registering = _REGISTERING if named else contextlib.nullcontext()
         try:
-            # Functions are those of one transaction; in two at once they would be a conflict.
-            with interruptible(), _REGISTERING if named else contextlib.nullcontext():
+            with reading, interruptible(), registering:
                 cursor = self.opened.cursor()
                 try:
                     if tables:
@@ -148,13 +148,9 @@ class Releases:
                     end_queries(cursor)
                     if named:
                         _forget(cursor, named)
-        except duckdb.ConnectionException as error:
-            raise DbtoolError(CLOSED) from error
         except duckdb.Error as error:
-            raise DbtoolError(CLOSED if self.opened.closed else explained(error)) from error
-        finally:
-            if measurements:
-                self.opened.end_query()
+            closed = self.opened.closed or isinstance(error, duckdb.ConnectionException)
+            raise DbtoolError(CLOSED if closed else explained(error)) from error
 
     def sql(
         self, text: str, /, *, tables: Mapping[str, object] | None = None, **values: object

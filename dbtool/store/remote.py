@@ -7,6 +7,7 @@ Since shards lie in folders by workload and batch size, a query opens only those
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import math
 import os
@@ -31,8 +32,8 @@ from dbtool.store.opening import OpenRelease
 from dbtool.store.shard_files import listed_shard
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-
 
 PROTOCOL = "release"
 # Much longer than any manifest, and than any table of an index.
@@ -124,19 +125,20 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             names.append(f"{PROTOCOL}://{name}")
         return OpenRelease(manifest, tables, names)
 
-    def begin(self) -> None:
-        """Begin a query."""
+    @contextlib.contextmanager
+    def query(self) -> Iterator[None]:
+        """Let the query of the block fetch shards, up to the limit."""
         with self._lock:
             # DuckDB does not tell which query opens a shard.
             if not self._queries:
                 self._fetched = 0
             self._allowed = self._fetch_up_to
             self._queries += 1
-
-    def end(self) -> None:
-        """End a query."""
-        with self._lock:
-            self._queries -= 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._queries -= 1
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> _OpenShard:
         """Open a shard to read as `sound_file` does."""
