@@ -26,9 +26,8 @@ from dbtool.core.manifest import (
 )
 from dbtool.core.release import locked, write_index
 from dbtool.core.resources import libraries_of, schema_text
-from dbtool.release.card import card
 from dbtool.release.citation import check_licence, citation_cff, citation_of
-from dbtool.release.croissant import croissant
+from dbtool.release.descriptions import card, croissant
 from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, SHARDS, sums
 from dbtool.release.reduction import WHOLE, write_reduced
 from dbtool.store.locations import release_folder

@@ -1,12 +1,18 @@
-"""The text of README.md: the data set's card, with the header by which Hugging Face shows it."""
+"""The descriptions of a release: README.md for people, and croissant.json for programs.
+
+README.md is the data set's card, with the header by which Hugging Face shows it. The format of
+croissant.json is 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html).
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from dbtool.core.errors import counted
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
@@ -18,6 +24,7 @@ from dbtool.release.layout import (
     MEANINGS,
     MEASUREMENTS_TABLE,
     SCRIPT,
+    PublishedColumn,
     address_of,
     iceberg_state,
     is_web,
@@ -31,12 +38,12 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dbtool.core.manifest import Manifest
+    from dbtool.core.manifest import Manifest, ReleaseFile
     from dbtool.core.shards import Shard
+    from dbtool.release.citation import Citation
     from dbtool.release.reduction import Reduction
 
-_TEMPLATE = Path(__file__).parent / "assets" / "card.md"
-_ICEBERG = _TEMPLATE.with_name("iceberg.md")
+_ASSETS = Path(__file__).parent / "assets"
 _TAGS = ("deep-learning", "batch-size", "data-parallelism", "learning-curves", "parquet")
 # Hugging Face names the number of rows by these.
 _SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
@@ -53,6 +60,23 @@ trials = StaticTable.from_metadata("$trials")
 measurements = StaticTable.from_metadata("$measurements")
 measurements.scan("batch_size = 64").to_polars()
 ```"""
+_PARQUET = "application/x-parquet"
+_FILES = "measurements-files"
+_TYPES = {
+    "BOOLEAN": "sc:Boolean",
+    "FLOAT": "sc:Float",
+    "DOUBLE": "sc:Float",
+    "INTEGER": "sc:Integer",
+    "BIGINT": "sc:Integer",
+    "VARCHAR": "sc:Text",
+}
+_KEYS = {
+    "workloads": ("workload",),
+    "studies": ("workload", "batch_size"),
+    "trials": ("workload", "batch_size", "trial_id"),
+    MEASUREMENTS_TABLE: (),
+}
+"""The columns that tell the rows of a table apart."""
 
 
 def card(
@@ -85,9 +109,13 @@ def card(
         "trials": counted(len(index[TRIALS]), "trial"),
         "measurements": counted(measurements, "measurement"),
     }
-    body = Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(parts)
+    body = Template(_asset("card.md")).substitute(parts)
     header = "\n".join(_header(manifest, measurements))
     return f"---\n{header}\n---\n\n{body}"
+
+
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
 
 
 def _header(manifest: Manifest, measurements: int) -> Iterator[str]:
@@ -187,7 +215,7 @@ def _iceberg(address: str) -> str:
     program = Template(_DUCKDB if is_web(address) else _PYICEBERG).substitute(tables)
     reader = "DuckDB reads them" if is_web(address) else "Read them with pyiceberg"
     parts = {"folder": ICEBERG, "address": address, "reader": reader, "program": program}
-    return Template(_ICEBERG.read_text(encoding="utf-8")).substitute(parts)
+    return Template(_asset("iceberg.md")).substitute(parts)
 
 
 def _columns() -> Iterator[str]:
@@ -211,3 +239,90 @@ def _cite(manifest: Manifest) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+
+
+def croissant(manifest: Manifest, citation: Citation, shards: Sequence[Shard]) -> str:
+    """Return the text of croissant.json for a release with these shards."""
+    content = {
+        # The standard one, which readers expect letter by letter.
+        "@context": json.loads(_asset("croissant_context.json")),
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": manifest.release,
+        "description": manifest.title or f"The release {manifest.release} of training measurements",
+        "license": licence_url(manifest.licence or ""),
+        "citeAs": citation.text,
+        "version": citation.version,
+        **({"datePublished": citation.date} if citation.date else {}),
+        **({"url": citation.url} if citation.url else {}),
+        "distribution": [
+            *(_file_object(file) for file in manifest.files),
+            {
+                "@type": "cr:FileSet",
+                "@id": _FILES,
+                "name": _FILES,
+                "description": MEANINGS[MEASUREMENTS_TABLE],
+                "encodingFormat": _PARQUET,
+                "includes": table_path(MEASUREMENTS_TABLE),
+            },
+        ],
+        "recordSet": [
+            _record_set(table, columns)
+            for table, columns in (published_columns() | {"trials": _trials(shards)}).items()
+        ],
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _trials(shards: Sequence[Shard]) -> tuple[PublishedColumn, ...]:
+    """Return the columns of trials, with the names of this release's metaparameters.
+
+    Those without a column of their own stay text: a field of Croissant reads no number from JSON
+    within a column, which mlcroissant would answer with null.
+    """
+    trials = (trial for shard in shards for trial in shard.footer.trials)
+    names = ", ".join(sorted({name for trial in trials for name in trial.metaparameters}))
+    own = {"metaparameters": f" Of this release: {names}."} if names else {}
+    return tuple(
+        each._replace(meaning=each.meaning + own.get(each.name, ""))
+        for each in published_columns()["trials"]
+    )
+
+
+def _file_object(file: ReleaseFile) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        # Readers take no id with a letter that is written as %XX.
+        "@id": file.path if "%" not in file.path else f"files/{file.sha256}",
+        "name": file.path,
+        "contentSize": f"{file.bytes} B",
+        "contentUrl": quote(file.path),
+        "encodingFormat": _PARQUET,
+        "sha256": file.sha256,
+    }
+
+
+def _record_set(table: str, columns: tuple[PublishedColumn, ...]) -> dict[str, Any]:
+    keys = [{"@id": f"{table}/{name}"} for name in _KEYS[table]]
+    return {
+        "@type": "cr:RecordSet",
+        "@id": table,
+        "name": table,
+        "description": MEANINGS[table],
+        **({"key": keys} if keys else {}),
+        "field": list(_fields(table, columns)),
+    }
+
+
+def _fields(table: str, columns: tuple[PublishedColumn, ...]) -> Iterator[dict[str, Any]]:
+    is_set = table == MEASUREMENTS_TABLE
+    files = {"fileSet": {"@id": _FILES}} if is_set else {"fileObject": {"@id": table_path(table)}}
+    for column in columns:
+        yield {
+            "@type": "cr:Field",
+            "@id": f"{table}/{column.name}",
+            "name": column.name,
+            **({"description": column.meaning} if column.meaning else {}),
+            "dataType": _TYPES[column.type],
+            "source": {**files, "extract": {"column": column.name}},
+        }
