@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from dbtool.store.typed import shortest
+from dbtool.store.texts import shortest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,15 +1,22 @@
-"""Files of tables: their formats, by their names, and errors in them, all reported at once."""
+"""Files of tables: opened, their formats by their names, and errors in them, reported at once."""
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
 import re
+import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
 from dbtool.core.errors import DbtoolError, closest, counted, few_of
+from dbtool.core.files import open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 TableFormat: TypeAlias = Literal["csv", "jsonl", "parquet"]
 TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
@@ -21,6 +28,7 @@ BLANKS = " \t"
 _ENDING = re.compile(
     r"\.(?P<format>csv|tsv|jsonl|ndjson|parquet)(\.(gz|zst|xz|bz2))?\Z", re.IGNORECASE
 )
+SHORT = "is compressed and cut short"
 _SAME = {"ndjson": "jsonl", "tsv": "csv"}
 _MOST_OF_A_KIND, _MOST_PROBLEMS = 3, 20
 # Sentences that differ only in quoted texts and numbers are of one kind.
@@ -81,6 +89,51 @@ class Position(NamedTuple):
 def shown(text: str) -> str:
     """Return a text from a file in quotes, cut where it is long, safe for a terminal."""
     return repr(text if len(text) <= 60 else f"{text[:57]}…")
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file, decompressed."""
+    try:
+        with open_file(path) as file:
+            yield _decompressed(file)
+    except UnicodeError as error:
+        raise RunsError(
+            f"{path} is not UTF-8: write it anew in that encoding, as `iconv -f latin1 -t utf-8` "
+            "does where it is Latin-1"
+        ) from error
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        if is_cut(error):
+            raise RunsError(f"{path} {SHORT}: copy it anew") from error
+        reason = getattr(error, "strerror", None) or error
+        raise RunsError(f"{path} cannot be read: {reason}") from error
+
+
+def _decompressed(file: io.BufferedReader) -> BinaryIO:
+    start = file.peek(6)
+    for mark, reader in _COMPRESSED.items():
+        if start.startswith(mark):
+            return io.BufferedReader(reader(file))
+    return file
+
+
+def is_cut(error: Exception) -> bool:
+    """Return whether compressed bytes end too soon; each library says so in its own way."""
+    return isinstance(error, EOFError) or "runcated" in str(error)
+
+
+def _zstd(file: BinaryIO) -> Any:
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
+
+
+_COMPRESSED: Mapping[bytes, Callable[[BinaryIO], Any]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+    b"\x28\xb5\x2f\xfd": _zstd,
+}
 
 
 class Problems:

@@ -9,29 +9,33 @@ A format that another tool writes has its place in `_READERS`.
 
 from __future__ import annotations
 
-import bz2
-import contextlib
 import csv
-import gzip
 import io
 import itertools
-import lzma
-import zlib
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeAlias, TypeVar, cast
 
+import numpy as np
 import polars as pl
 import polars.selectors
 
-from dbtool.core.files import decoded, encoding_of, open_file, read_to_end
+from dbtool.core.files import decoded, encoding_of, read_to_end
 from dbtool.core.parquet import ParquetError, read_foreign
 from dbtool.store.documents import json_object, yaml_object
-from dbtool.store.table_files import BLANKS, Position, RunsError, TableFormat, table_format
-from dbtool.store.typed import shortest, typed
+from dbtool.store.table_files import (
+    BLANKS,
+    SHORT,
+    Position,
+    RunsError,
+    TableFormat,
+    is_cut,
+    opened,
+    table_format,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     OnNote: TypeAlias = Callable[[Path, str], None]
@@ -47,15 +51,21 @@ _LONGEST_FIELD = 1 << 24
 _MOST_ROWS = 1_000
 # The largest whole numbers that floats of few bits have exactly.
 _EXACT: Mapping[Any, int] = {pl.Float16: 2**11, pl.Float32: 2**24}
+_WHOLE = r"\A-?(0|[1-9]\d*)\z"
+_NUMBER = r"\A(-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|NaN|nan|-?inf|-?Infinity)\z"
+# As no program writes a number.
+_BARE = r"\A-?\d+[eE]\d"
+_ENDS_IN_0 = r"\.\d+0([eE]|\z)"
+_DATE = r"\A\d{4}-\d\d-\d\d\z"
+_TIME = r"\A\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?\z"
 _CUT = "the last line is cut off, as by a crash, and left out"
-_SHORT = "is compressed and cut short"
-_CUT_SHORT = f"it {_SHORT}: what it has is read, and the rest is missing"
+_CUT_SHORT = f"it {SHORT}: what it has is read, and the rest is missing"
 
 
 def ignore_note(path: Path, note: str) -> None:
     """Drop a note on a file, or raise a RunsError for a missing rest that nothing would tell of."""
     if note == _CUT_SHORT:
-        raise RunsError(f"{path} {_SHORT}: copy it anew")
+        raise RunsError(f"{path} {SHORT}: copy it anew")
 
 
 def read_parts(
@@ -75,7 +85,7 @@ def read_parts(
 
 
 def read_typed(path: Path, kind: TableFormat) -> pl.DataFrame:
-    """Return the rows of a file with types: those stated in Parquet and JSON; for CSV see `typed`.
+    """Return the rows of a file with types: those stated in Parquet and JSON; for CSV see `_typed`.
 
     Errors as of `read_parts`.
     """
@@ -89,7 +99,7 @@ def read_typed(path: Path, kind: TableFormat) -> pl.DataFrame:
             quoted |= texts
     rows = pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
     return rows.with_columns(
-        typed(each, EMPTY, stated=kind == "jsonl") for each in rows if each.name not in quoted
+        _typed(each, EMPTY, stated=kind == "jsonl") for each in rows if each.name not in quoted
     )
 
 
@@ -122,51 +132,6 @@ def text_frame(
     return _frame(range(1, len(rows) + 1), rows.rename(str.strip).to_dict())
 
 
-@contextlib.contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, decompressed."""
-    try:
-        with open_file(path) as file:
-            yield _decompressed(file)
-    except UnicodeError as error:
-        raise RunsError(
-            f"{path} is not UTF-8: write it anew in that encoding, as `iconv -f latin1 -t utf-8` "
-            "does where it is Latin-1"
-        ) from error
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        if _is_cut(error):
-            raise RunsError(f"{path} {_SHORT}: copy it anew") from error
-        reason = getattr(error, "strerror", None) or error
-        raise RunsError(f"{path} cannot be read: {reason}") from error
-
-
-def _decompressed(file: io.BufferedReader) -> BinaryIO:
-    start = file.peek(6)
-    for mark, reader in _COMPRESSED.items():
-        if start.startswith(mark):
-            return io.BufferedReader(reader(file))
-    return file
-
-
-def _is_cut(error: Exception) -> bool:
-    """Return whether compressed bytes end too soon; each library says so in its own way."""
-    return isinstance(error, EOFError) or "runcated" in str(error)
-
-
-def _zstd(file: BinaryIO) -> Any:
-    import pyarrow as pa
-
-    return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
-
-
-_COMPRESSED: Mapping[bytes, Callable[[BinaryIO], Any]] = {
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ\0": lzma.LZMAFile,
-    b"\x28\xb5\x2f\xfd": _zstd,
-}
-
-
 def _text(path: Path, file: BinaryIO) -> TextIO:
     """Return the text of a file by its mark, without which it is UTF-8."""
     start = cast("io.BufferedReader", file).peek(4)
@@ -194,7 +159,7 @@ class _Lines:
         try:
             self._last = next(self._text).removeprefix("\ufeff")
         except (EOFError, OSError) as error:
-            if not _is_cut(error):
+            if not is_cut(error):
                 raise
             if not self.is_cut:
                 self._on_cut()
@@ -327,3 +292,49 @@ def _in_parts(records: Iterator[tuple[int, T]]) -> Iterator[tuple[list[int], lis
     """Yield batches of line numbers and their contents; nothing where there are none."""
     while part := list(itertools.islice(records, _MOST_ROWS)):
         yield [line for line, _ in part], [row for _, row in part]
+
+
+def _typed(texts: pl.Series, empty: Collection[str], *, stated: bool) -> pl.Series:
+    """Return texts as what all of them are written as: truths, numbers or dates, or else as is.
+
+    What no program writes as a number stays text, as it may be a name: 007, 1e3, and 1.10 beside
+    1.9, which have not the same number of places; unless they are stated to be numbers, as in JSON.
+    """
+    given, texts = texts, texts.set(texts.is_in(empty), None)
+    there = texts.drop_nulls()
+    whole = there.str.contains(_WHOLE)
+    if there.is_empty():
+        return given
+    if there.str.to_lowercase().is_in(["true", "false"]).all():
+        return texts.str.to_lowercase() == "true"
+    values: list[pl.Series] = []
+    if whole.all():
+        values = [texts.cast(kind, strict=False) for kind in (pl.Int64, pl.Decimal(38, 0))]
+    # A larger whole number would be rounded.
+    elif (there.str.contains(_NUMBER) & (~whole | (there.str.len_bytes() <= 15))).all() and (
+        stated or _as_programs_write(there)
+    ):
+        values = [texts.cast(pl.Float64, strict=False)]
+    elif there.str.contains(_DATE).all():
+        values = [texts.str.to_date(strict=False)]
+    elif there.str.contains(_TIME).all():
+        values = [texts.str.to_datetime(strict=False)]
+    return next((each for each in values if each.null_count() == texts.null_count()), given)
+
+
+def _as_programs_write(numbers: pl.Series) -> bool:
+    """Return whether numbers are so written: the shortest, or with the same number of places."""
+    if numbers.str.contains(_BARE).any():
+        return False
+    finite = numbers.filter(numbers.str.contains(r"\d"))
+    places = finite.str.extract(r"\.(\d+)").str.len_chars()
+    return places.n_unique() == 1 or not finite.str.contains(_ENDS_IN_0).any()
+
+
+def shortest(values: pl.Series) -> pl.Series:
+    """Return floats of 16 or 32 bits as the shortest decimals that are the same float."""
+    if values.dtype != pl.Float16:
+        return values.cast(pl.String)
+    # The library writes them with the digits of 32 bits.
+    texts = [None if each is None else str(np.float16(each)) for each in values]
+    return pl.Series(values.name, texts, pl.String)

@@ -11,8 +11,8 @@ import polars as pl
 
 from dbtool.core.files import encoding_of
 from dbtool.sources.tables.files import part_of
-from dbtool.store.table_files import Position
-from dbtool.store.texts import LINE, opened
+from dbtool.store.table_files import Position, opened
+from dbtool.store.texts import LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
