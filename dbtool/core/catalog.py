@@ -58,7 +58,6 @@ class CatalogWorkload(msgspec.Struct, frozen=True):
             memory of the paper) or chosen (by us).
         maximize: whether higher values of the metric are better.
         train_examples: size of the training split; None where it is not known to the example.
-        train_examples_certainty: how sure that is.
         trial_limit: how many COMPLETE trials of a study the authors' figures use, by trial id.
         notes: what the settings do not cover; None where there is nothing to add.
     """

@@ -91,14 +91,7 @@ def require_number(
 
 
 def require_goal(goal: float, metric: str | None) -> None:
-    """Raise an error for a goal that no value of a metric can pass, or every value does.
-
-    Raises:
-        UsageError: the goal is not finite, or is out of the metric's range.
-
-    Example:
-        >>> require_goal(0.05, "val_classification_error")
-    """
+    """Raise a UsageError for a goal that no value of a metric can pass, or every value does."""
     require_number("goal", goal)
     if metric is not None and is_share(metric) and not 0 <= goal <= 1:
         likely = f"; {goal:g} % is {goal / 100:g}" if 1 < goal <= 100 else ""

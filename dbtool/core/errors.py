@@ -58,13 +58,9 @@ def _alike(word: str, names: Sequence[str]) -> list[str]:
 
 
 def unknown(kind: str, word: str, choices: Iterable[str], listing: str) -> UsageError:
-    """Return the error for a name that is not one of the valid ones.
+    """Return the error for a word that should name something of a kind, such as "workload".
 
-    Args:
-        kind: what the word should name, such as "workload".
-        word: the unknown name.
-        choices: the valid names.
-        listing: the command that lists them, such as "dbtool workloads".
+    The listing is the command that lists the choices, such as "dbtool workloads".
     """
     names = list(choices)
     near = _alike(word, names)

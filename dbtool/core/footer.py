@@ -44,9 +44,6 @@ class Workload(Struct, frozen=True, kw_only=True):
     Attributes:
         workload: its name, such as mnist_subsets/mnist_6875/simple_cnn_base/sgd.
         collection: the folder above the data set, such as mnist_subsets; None for most.
-        dataset: name of the data set.
-        model: name of the model.
-        optimizer: name of the optimizer.
         sparsity: share of weights pruned before training, from 0 to below 1.
         metric: column of the goal, such as val_classification_error.
         goal: target value of the metric; None where it is not known.
@@ -77,7 +74,6 @@ class Study(Struct, frozen=True, kw_only=True):
     """A workload at one batch size, with the search of its metaparameters.
 
     Attributes:
-        workload: the trained workload.
         batch_size: global batch size, in examples.
         train_steps: fewest updates of a COMPLETE trial; 0 where the budget was time.
         early_stopping: whether trials were stopped early.
@@ -102,11 +98,9 @@ class Study(Struct, frozen=True, kw_only=True):
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """One training run of a study.
+    """One training run of a study, in which its trial_id is unique.
 
     Attributes:
-        trial_id: unique in its study.
-        status: how it ended.
         steps: the last update of the run.
         metaparameters: name to value; numbers that JSON lacks are "nan", "inf" and "-inf".
         seed: seed of the initialisation and batch order; None where it is not known.
@@ -126,16 +120,12 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class Footer(Struct, frozen=True, kw_only=True):
-    """All that the index needs to know about a shard.
+    """All that the index needs to know about a shard, whose trials are sorted by trial_id.
 
     Attributes:
-        study: the study of the rows.
-        trials: the trials, sorted by trial_id.
         producer: origin of the rows: versions, device, revision.
-        reduced: what a release dropped from the rows, see `dbtool.release.reduction`; None for
-            nothing.
+        reduced: what a release dropped from the rows, see `dbtool.release.reduction`.
         repeated_steps: whether a trial may have several rows of one step, as in archives.
-        shard_format: version of the contract.
     """
 
     study: Study

@@ -85,14 +85,10 @@ class Reply:
 
 
 class Part:
-    """The first bytes of a file, without a gap, as an unfinished download leaves them.
+    """The first bytes of a file, without a gap, as an unfinished download leaves them at a path.
 
-    Attributes:
-        file: the file that is downloaded.
-        path: path of the bytes.
-        size: number of bytes.
-        is_pieced: whether the bytes came in more than one reply.
-        total: size of the server's file; None where it is not known.
+    They `is_pieced` where they came in more than one reply. The total is the size of the server's
+    file, and None where that is not known.
     """
 
     def __init__(self, target: Path, file: RemoteFile) -> None:

@@ -48,7 +48,7 @@ class ReleaseFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         path: path relative to the release folder, with forward slashes.
-        sha256: sha256 of the file, in hexadecimal.
+        sha256: in hexadecimal.
         bytes: size of the file.
         rows: rows of a Parquet file; None for other files.
     """
@@ -60,14 +60,7 @@ class ReleaseFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class About(Struct, frozen=True, kw_only=True):
-    """The description of a release.
-
-    Attributes:
-        release: its name.
-        title: one line that describes it; None where it is missing.
-        licence: SPDX identifier of the measurements' licence; None where it is missing.
-        citation: BibTeX; None where it is missing.
-    """
+    """The description of a release: its name, title of one line, licence in SPDX, and BibTeX."""
 
     release: Annotated[str, Meta(min_length=1, max_length=_LONGEST_NAME)]
     title: str | None = None
@@ -76,13 +69,9 @@ class About(Struct, frozen=True, kw_only=True):
 
 
 class Manifest(About, frozen=True, kw_only=True):
-    """The description and the files of a release.
+    """The description of a release, and its files but for the manifest and SHA256SUMS, by path.
 
-    Attributes:
-        dbtool: version that wrote it.
-        schema_version: version of the index and the shards, see schema/version.txt.
-        files: every file but the manifest and SHA256SUMS, sorted by path.
-        manifest_format: version of the manifest's form.
+    The dbtool is the version that wrote it, and the schema_version that of the index and shards.
     """
 
     dbtool: str

@@ -151,10 +151,7 @@ def load_shard(folder: Path, path: str) -> Shard:
 def rebuild(folder: Path, about: About | None = None) -> Manifest:
     """Rebuild the index and the manifest of a release folder from its shards.
 
-    Args:
-        folder: the release folder.
-        about: description of the release, where its manifest is missing or damaged; otherwise the
-            manifest's is kept.
+    A description is needed where the manifest is missing or damaged; otherwise it is kept.
 
     Raises:
         UsageError: there are no shards, or the release has another name.
@@ -244,12 +241,7 @@ def write_listing(
 ) -> Manifest:
     """Write the index and then the manifest of a release folder; return the manifest.
 
-    Args:
-        folder: the release folder.
-        about: description of the release.
-        shards: all shards of the folder.
-        index: index of these shards.
-        before: manifest of the folder so far; None where it is not known.
+    Shards are all of the folder, whose manifest so far is None where it is not known.
     """
     files = {*shards, *write_index(folder, index.tables())}
     held = set() if before is None else {*before.shards, *map(before.file, TABLES)}

@@ -52,11 +52,7 @@ class ReleaseWriter:
     """A writer that adds shards to a release folder, which is created where it is missing.
 
     Several processes may write to one folder at the same time; a lock protects the listing. Threads
-    may call `write` of one writer at the same time.
-
-    Attributes:
-        folder: the release folder.
-        index: index of the folder with the new shards.
+    may call `write` of one writer at the same time. Its `index` has the new shards, too.
 
     Example:
         with ReleaseWriter(folder, About(release="mine")) as writer:
@@ -66,10 +62,8 @@ class ReleaseWriter:
     def __init__(self, folder: Path, about: About) -> None:
         """Open a release folder to add to; list or remove what killed writers left in it.
 
-        Args:
-            folder: the release folder.
-            about: description of the release. The name must be that of an existing release, whose
-                missing title, licence and citation are filled in.
+        The name must be that of an existing release, whose missing title, licence and citation are
+        filled in.
 
         Raises:
             UsageError: the folder holds a release of another name.

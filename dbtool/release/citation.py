@@ -96,12 +96,10 @@ class Citation:
     """What identifies a release in a citation; equal releases have equal ones.
 
     Attributes:
-        title: one line on what it is.
         authors: names as in BibTeX.
         date: date of the publication, as YYYY-MM-DD or YYYY: that of the BibTeX, or else the day on
             which the newest shard was written; None where neither is known.
         version: that of the BibTeX, or else 1.0.0+DIGEST with a digest of the shards.
-        doi: that of the BibTeX.
         url: that of the BibTeX, or that of the DOI.
         bibtex: the entries; None where the release has none.
     """

@@ -58,14 +58,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verified:
-    """The result of a check.
-
-    Attributes:
-        releases: number of sound releases.
-        shards: number of sound shards, of any release.
-        measurements: rows of these shards.
-        problems: the faults.
-    """
+    """The numbers of sound releases, of sound shards and of their measurements, and the faults."""
 
     releases: int
     shards: int

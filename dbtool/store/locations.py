@@ -103,14 +103,10 @@ def _no_folder(path: Path) -> str:
 
 
 def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path:
-    """Return the folder of a release to add rows to; the folder may be missing.
+    """Return the folder of a release to add rows to, which may be missing.
 
-    Args:
-        option: value of --db: that release folder, or a folder of release folders.
-        release: name of the release.
-
-    Raises:
-        UsageError: the option is a URL or a file.
+    The option is the value of --db: that folder, or one of release folders. A URL or a file is a
+    UsageError.
     """
     given = option if option is not None else _from_environment()
     folder = user_folder() if given is None else expanded(given)

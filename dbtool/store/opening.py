@@ -74,14 +74,9 @@ class OpenRelease:
 
 @dataclass
 class Opened:
-    """Releases that are open.
+    """Open releases: a connection to the views and macros over them, and a name for messages.
 
-    Attributes:
-        connection: DuckDB connection to the schema's views and macros over the releases.
-        name: name of the location, for messages.
-        checks: checks of the shards of releases on this machine.
-        remote: shards of releases on servers; None where there are none.
-        closed: whether it was closed.
+    The checks are of the shards on this machine; `remote` has those on servers.
     """
 
     connection: duckdb.DuckDBPyConnection

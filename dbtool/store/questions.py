@@ -131,12 +131,7 @@ def with_goals(
 ) -> dict[str, Any]:
     """Return chosen studies without workloads that have no goal, where only a pattern named them.
 
-    Args:
-        db: the database.
-        chosen: studies from `chosen_studies`.
-        patterns: which they were chosen by.
-        metric: the metric; None for each workload's own.
-        goal: the goal; None for each workload's own.
+    Of metric and goal, None is each workload's own.
 
     Raises:
         UsageError: the goal is out of the metric's range, or a workload that was named has none

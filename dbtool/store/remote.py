@@ -181,10 +181,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
     def sound_file(self, url: str, file: ReleaseFile, *, counted: bool = True) -> BinaryIO:
         """Open a file in the cache whose contents are those in the manifest of a URL's release.
 
-        Args:
-            url: URL of its release.
-            file: entry of the manifest.
-            counted: whether fetching it counts towards the limit.
+        Fetching it counts towards the limit, or is not counted.
 
         Raises:
             DbtoolError: the file is not available, or the query would fetch more than its limit.

@@ -159,13 +159,7 @@ def checked_shard(
 ) -> Shard:
     """Return a shard whose bytes match the manifest and whose rows match its footer.
 
-    Args:
-        folder: the release folder.
-        file: entry of the manifest.
-        read: `read_footer` to leave out the rows.
-
-    Raises:
-        FooterError: the shard is damaged or out of contract; the message does not name the file.
+    Reading with `read_footer` leaves out the rows. A FooterError does not name the file.
     """
     if reason := fault(folder, file):
         raise FooterError(reason)

@@ -124,13 +124,7 @@ def text_table(
 ) -> pl.DataFrame:
     """Return the rows of a file, by its name Parquet, JSON Lines or else CSV, or a frame as text.
 
-    Args:
-        table: the file or the frame.
-        needed: columns that have to be there.
-        names: what the first line names, for messages.
-
-    Raises:
-        UsageError: it cannot be read, has no rows, or a column is missing.
+    The needed columns have to be there, or a UsageError tells what the first line names.
     """
     if isinstance(table, pl.DataFrame):
         file, rows = "the table", text_frame(table)
