@@ -291,13 +291,11 @@ class Database(Releases):
             >>> db.export("mnist.parquet", "mnist/*")  # doctest: +SKIP
         """
         from dbtool.release.export import export
-        from dbtool.release.file_format import file_format_of
 
-        path = expanded(out)
         return export(
             self,
-            path,
-            file_format_of(path, file_format),
+            expanded(out),
+            file_format,
             workload,
             batch_size=batch_size,
             release=release,

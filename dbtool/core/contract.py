@@ -28,8 +28,6 @@ MAXIMIZED = (
 )
 """The ends of the names of metrics of which higher values are better."""
 _DIGEST_DIGITS = 32
-
-
 _SQL_TYPES = {
     "string": "VARCHAR",
     "bool": "BOOLEAN",

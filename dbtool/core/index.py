@@ -17,6 +17,7 @@ from dbtool.core.footer import (
     FooterError,
     Scalar,
     Study,
+    Trial,
     Workload,
     as_json,
     check_workload,
@@ -180,11 +181,9 @@ class Index:
 
 
 def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) -> None:
-    """Check the values of tables, by file name: those of each table follow from the next one's.
+    """Check the values of tables with the columns of an index: each follows from the next.
 
-    Args:
-        tables: tables with the columns of an index, see `check_columns`.
-        shards: the shards that the manifest lists, from which the trials follow.
+    The trials follow from the shards that the manifest lists.
 
     Raises:
         TablesError: tables contradict each other or the manifest, or a value is out of contract.
@@ -213,10 +212,7 @@ def check_tables(tables: Mapping[str, pa.Table], shards: Iterable[ReleaseFile]) 
 
 
 def check_columns(name: str, schema: pa.Schema) -> None:
-    """Raise a TablesError for columns that a table of an index does not have.
-
-    Texts may be dictionaries.
-    """
+    """Raise a TablesError for columns that no index has; texts may be dictionaries."""
     if [(each.name, value_type(each)) for each in schema] != [
         (each.name, each.type) for each in SCHEMAS[name]
     ]:
@@ -284,17 +280,10 @@ def _trials_of(shard: Shard) -> pa.Table:
     producer = as_json(shard.footer.producer)
     rows = [
         {
+            **_encoded(trial, "metaparameters"),
+            **{name: _as_number(trial.metaparameters.get(name)) for name in OWN_COLUMN},
             "workload": study.workload.workload,
             "batch_size": study.batch_size,
-            "trial_id": trial.trial_id,
-            "status": trial.status,
-            "steps": trial.steps,
-            **{name: _as_number(trial.metaparameters.get(name)) for name in OWN_COLUMN},
-            "metaparameters": as_json(trial.metaparameters),
-            "seed": trial.seed,
-            "measurements": trial.measurements,
-            "name": trial.name,
-            "source": trial.source,
             "shard": shard.path,
             "producer": producer,
         }
@@ -318,7 +307,7 @@ def differences(held: Workload | Study | None, given: Workload | Study) -> list[
     object: short values follow the name, and objects list the keys that differ. The workload of a
     study is not compared.
     """
-    found = []
+    found: list[str] = []
     for name in given.__struct_fields__ if held is not None else ():
         old, new = getattr(held, name), getattr(given, name)
         if old == new or isinstance(new, Workload):
@@ -394,8 +383,8 @@ def _grouped(trials: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]
         yield *(names[code] for names, code in zip(values, group, strict=True)), count, total
 
 
-def _encoded(value: Workload | Study, *names: str) -> dict[str, Any]:
-    """Return the fields of a workload or a study with some as JSON."""
+def _encoded(value: Workload | Study | Trial, *names: str) -> dict[str, Any]:
+    """Return the fields of a value with some as JSON."""
     row = msgspec.structs.asdict(value)
     return row | {name: as_json(row[name]) for name in names if row[name] is not None}
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from dbtool.core.contract import ARCHIVE_ROOT, OTHER_METRICS, archive_columns, metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 from dbtool.core.files import whole_output
-from dbtool.release.file_format import TAR_ENDINGS, FileFormat
+from dbtool.release.file_format import TAR_ENDINGS, FileFormat, file_format_of
 from dbtool.release.selection import OF_STUDY, read_rows, select, trial_ids
 from dbtool.store.opening import schema_statements
 from dbtool.store.statements import interruptible, sql_text, table_of
@@ -47,7 +47,7 @@ _COPY = {
 def export(
     db: Releases,
     out: Path,
-    file_format: FileFormat,
+    file_format: str | None,
     workload: str | Iterable[str] | None = None,
     *,
     batch_size: int | Iterable[int] | None = None,
@@ -55,6 +55,7 @@ def export(
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[ExportedStudy]:
     """Write measurements to a new file; see `dbtool.Database.export`."""
+    file_format = file_format_of(out, file_format)
     studies, index = select(db, workload, batch_size, release)
     done, total = 0, sum(trial.measurements for study in studies for trial in study.trials)
 

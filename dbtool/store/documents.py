@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbtool.store.table_files import BLANKS
@@ -30,16 +31,12 @@ class _Literal(str):
 def json_object(position: Position, text: str) -> dict[str, str]:
     """Return the contents of a JSON object, whose numbers stay text, or raise a RunsError."""
     wanted = "each line is one" if position.line else "the whole file is one"
-
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        return _once(found, position)
-
     # Numbers stay text. nan and infinity are accepted, which JSON lacks and many tools write.
     decoder = json.JSONDecoder(
         parse_float=_Literal,
         parse_int=_Literal,
         parse_constant=_Literal,
-        object_pairs_hook=pairs,
+        object_pairs_hook=partial(_once, position=position),
     )
     try:
         value = decoder.decode(text)
