@@ -14,7 +14,7 @@ from string import Template
 from commands import document_and_database
 from tables import printed
 
-from dbtool.store.queries import analyses, query_text
+from dbtool.store.questions import analyses, query_text
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _TEMPLATE = Path(__file__).parent / "templates" / "cookbook.md"

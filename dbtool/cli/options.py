@@ -53,7 +53,7 @@ def figures() -> list[tuple[str, str]]:
 
 def analysis_names() -> list[tuple[str, str]]:
     """List the analyses, each with the question that it answers."""
-    from dbtool.store.queries import analyses
+    from dbtool.store.questions import analyses
 
     return list(analyses().items())
 

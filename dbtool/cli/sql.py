@@ -26,8 +26,15 @@ from dbtool.cli.options import (
 from dbtool.cli.table import View
 from dbtool.core.errors import UsageError
 from dbtool.core.files import read_small, read_to_end
-from dbtool.store.queries import check_values, is_analysis, lack_of, of_workloads, query_text
-from dbtool.store.questions import Question, chosen_workloads
+from dbtool.store.questions import (
+    Question,
+    check_values,
+    chosen_workloads,
+    is_analysis,
+    lack_of,
+    of_workloads,
+    query_text,
+)
 
 if TYPE_CHECKING:
     from dbtool.database import Database

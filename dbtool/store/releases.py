@@ -11,15 +11,17 @@ import duckdb
 from dbtool.core.checks import require_whole
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.resources import query
-from dbtool.store.queries import check_values, explained, query_text
 from dbtool.store.questions import (
     FIRST_TRIALS,
     Question,
+    check_values,
     chosen_studies,
     chosen_trials,
     chosen_workloads,
+    explained,
     known_release,
     passage_query,
+    query_text,
     require_metric,
     with_goals,
 )

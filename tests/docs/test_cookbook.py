@@ -6,7 +6,7 @@ from pathlib import Path
 import cookbook
 import pytest
 
-from dbtool.store.queries import analyses, query_text
+from dbtool.store.questions import analyses, query_text
 from tests.support.made_up import curve, write_shard
 
 TOP = Path(__file__).parents[2]

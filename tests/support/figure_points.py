@@ -8,7 +8,7 @@ import pytest
 from dbtool.database import Database
 from dbtool.figures.points import Request, filled_query
 from dbtool.figures.specs import find_figure
-from dbtool.store.queries import query_text
+from dbtool.store.questions import query_text
 
 from .figure_rules import Point
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dbtool
 from dbtool.cli.sql import parse_parameters
-from dbtool.store.queries import analyses
+from dbtool.store.questions import analyses
 from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
 
 from .conftest import Call

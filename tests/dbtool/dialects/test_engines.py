@@ -14,7 +14,7 @@ from dbtool.core.resources import query
 from dbtool.database import Database, open_database
 from dbtool.dialects.expansion import namespace
 from dbtool.dialects.translation import translated
-from dbtool.store.queries import analyses
+from dbtool.store.questions import analyses
 from tests.support.documents import blocks
 from tests.support.engines import ENGINES, Run, engine
 from tests.support.made_up import curve, write_shard

@@ -8,7 +8,7 @@ from sqlglot import exp
 from dbtool.core.errors import UsageError
 from dbtool.core.manifest import About
 from dbtool.dialects.translation import DIALECTS, translated
-from dbtool.store.queries import analyses, query_text
+from dbtool.store.questions import analyses, query_text
 from tests.support.slow import quick_few
 
 ABOUT = [About(release="my-release")]
