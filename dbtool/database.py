@@ -303,14 +303,7 @@ class Database(Releases):
         )
 
     def cite(self, *, release: str | None = None) -> str:
-        """Return BibTeX entries of the two papers, dbtool and the releases.
-
-        Args:
-            release: only this release.
-
-        Raises:
-            UsageError: there is no such release.
-        """
+        """Return BibTeX entries of the two papers, dbtool and the releases, or one of these."""
         from dbtool.release.citation import bibtex
 
         return bibtex(self, known_release(self, release))

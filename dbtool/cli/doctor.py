@@ -73,7 +73,8 @@ def _data() -> Iterator[Row]:
     from producers.datasets.folders import default_cache, given_folder
 
     def read() -> Sequence[object]:
-        return [*(where := named_location(None)).folders, *where.urls]
+        where = named_location(None)
+        return where.folders if where.url is None else [where.url]
 
     def application() -> Sequence[object]:
         require_built()

@@ -182,14 +182,11 @@ class Downloader:
                     # A process that waits for the lock notices its removal and makes a new one.
                     lock.unlink(missing_ok=True)
         except filelock.Timeout as error:
+            reason = f"another process is downloading {path}: wait for it or"
             # On a file system without write access the time-out looks like a lock in use.
             if not lock.exists():
-                raise DbtoolError(
-                    f"cannot write {path}: the folder takes no files; {self._other_path}"
-                ) from error
-            raise DbtoolError(
-                f"another process is downloading {path}: wait for it or {self._other_path}"
-            ) from error
+                reason = f"cannot write {path}: the folder takes no files;"
+            raise DbtoolError(f"{reason} {self._other_path}") from error
 
     def _bring(self, part: Part, on_progress: Progress, otherwise: str) -> None:
         """Complete a part from the first URL that has the file."""

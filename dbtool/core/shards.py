@@ -77,7 +77,7 @@ def write_shard(
     *,
     compression_level: int | None = None,
 ) -> Shard:
-    """Write trials of one study as a shard.
+    """Write trials of one study as a shard of a release folder.
 
     Args:
         release: the release folder.
@@ -87,8 +87,8 @@ def write_shard(
         compression_level: level of zstd, up to 22; None for a quick one.
 
     Raises:
-        FooterError: the footer or the rows are out of contract.
-        DbtoolError: the file cannot be written, for instance because the disk is full.
+        DbtoolError: the footer or the rows are out of contract (`FooterError`), or the file cannot
+            be written.
     """
     check_names(footer.study.workload)
     folder = release / study_path(*footer.study.key)

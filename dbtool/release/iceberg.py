@@ -65,11 +65,8 @@ _FOLDERS = ("workload", "batch_size")
 def write_iceberg(folder: Path, manifest: Manifest, address: str, date: str | None) -> list[str]:
     """Write Iceberg tables over a release folder; return the written files, relative to it.
 
-    Args:
-        folder: the release folder.
-        manifest: its manifest.
-        address: the address that the folder will have, from `check_base_url`.
-        date: date of the tables' only snapshot, as YYYY-MM-DD or YYYY; None for 1970-01-01.
+    The address that the folder will have is from `check_base_url`; the date is that of the tables'
+    only snapshot, as YYYY-MM-DD or YYYY, or None for 1970-01-01.
     """
     day = "1970-01-01" if date is None else date if "-" in date else f"{date}-01-01"
     moment = int(dt.datetime.fromisoformat(day).replace(tzinfo=dt.UTC).timestamp() * 1000)

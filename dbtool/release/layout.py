@@ -112,11 +112,7 @@ def _comments() -> dict[tuple[str, str], str]:
 
 
 def check_base_url(text: str) -> str:
-    """Return the address of a release folder, without a slash at its end.
-
-    Raises:
-        UsageError: it is not an address of a web server, an object store, a data set hub or a file
-            system, or has more than a server and a path.
+    """Return the address of a release folder, without a slash at its end, or raise a UsageError.
 
     Example:
         >>> check_base_url("s3://bucket/my-release/")

@@ -96,11 +96,8 @@ def reduction_of(footer: Footer) -> Reduction:
 def write_reduced(path: Path, footer: Footer, reduction: Reduction, folder: Path) -> Shard | None:
     """Write the reduced rows of a shard into another release folder; return the new shard.
 
-    Where nothing is dropped, as of archives' shards, which have no batch losses, there is none.
-
-    Raises:
-        UsageError: the shard was reduced before in a way that this reduction cannot follow.
-        DbtoolError: the shard cannot be written, or was reduced before in an unknown way.
+    Where nothing is dropped, as of archives' shards, which have no batch losses, there is none. A
+    shard that was reduced before in a way that this reduction cannot follow is a UsageError.
     """
     before = reduction_of(footer)
     if reduction in (WHOLE, before):

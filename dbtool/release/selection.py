@@ -79,11 +79,7 @@ def select(
     batch_size: int | Iterable[int] | None,
     release: str | None,
 ) -> tuple[list[ExportedStudy], dict[str, pa.Table]]:
-    """Return the requested studies, sorted, and their rows of each relation behind the views.
-
-    Raises:
-        UsageError: a name does not exist.
-    """
+    """Return the requested studies, sorted, and their rows of each relation behind the views."""
     values = chosen_studies(db, workload, batch_size, release)
     with db.cursor(measurements=False) as cursor:
         index = {name: table_of(cursor, query(name, "export"), values) for name in _INDEX}

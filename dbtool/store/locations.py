@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Location:
-    """Release folders of this machine and URLs of others, with a name for messages."""
+    """Release folders of this machine, or the URL of one elsewhere, with a name for messages."""
 
     name: str
     folders: Sequence[Path] = ()
-    urls: Sequence[str] = ()
+    url: str | None = None
 
 
 def user_folder() -> Path:
@@ -37,13 +37,10 @@ def user_folder() -> Path:
 
 
 def named_location(given: str | os.PathLike[str] | None, option: str = "--db") -> Location:
-    """Return the releases at a path or URL.
+    """Return the releases at a path or URL, which came with an option.
 
-    Args:
-        given: a release folder, a folder of release folders, or the URL of a release folder; None
-            for the value of DBTOOL_DB or, where that is not set, the user's own releases and the
-            one that ships with dbtool.
-        option: the option that the location came with, for messages.
+    None stands for what DBTOOL_DB names or, where that is not set, for the user's own releases and
+    the one that ships with dbtool.
 
     Raises:
         UsageError: the location has no release.
@@ -67,7 +64,7 @@ def named_location(given: str | os.PathLike[str] | None, option: str = "--db") -
             )
         return Location("the releases of this machine", folders)
     if url := as_url(given):
-        return Location(url, urls=[url])
+        return Location(url, url=url)
     path = expanded(given)
     if not is_folder(path):
         raise UsageError(f"{os.fspath(given)}, which {option} names, {_no_folder(path)}")

@@ -27,6 +27,7 @@ from dbtool.store.statements import interruptible, sql_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import pyarrow as pa
 
@@ -145,9 +146,9 @@ def open_location(location: Location, fetch_up_to: int = FETCH_BYTES) -> Opened:
         # DuckDB opens the first shard of each release for its columns, and would wait for a pipe.
         if not all(is_file(each.shards[0]) for each in releases if each.shards):
             opened.check_shards()
-        if location.urls:
-            releases += _add_remote(opened, location.urls, fetch_up_to)
-        _refuse_twice(releases, [*map(str, location.folders), *map(without_secrets, location.urls)])
+        _refuse_twice(releases, location.folders)
+        if location.url is not None:
+            releases.append(_remote_release(opened, location.url, fetch_up_to))
         with interruptible():
             make_relations(opened.connection, releases)
             _lock(opened.connection, releases)
@@ -162,19 +163,18 @@ def open_location(location: Location, fetch_up_to: int = FETCH_BYTES) -> Opened:
     return opened
 
 
-def _add_remote(opened: Opened, urls: Sequence[str], fetch_up_to: int) -> Iterator[OpenRelease]:
-    """Add releases on servers."""
+def _remote_release(opened: Opened, url: str, fetch_up_to: int) -> OpenRelease:
+    """Return a release on a server, with whose files DuckDB can read it."""
     from dbtool.store.remote import RemoteFiles, release_url
 
-    urls = [release_url(url) for url in urls]
-    opened.name = ", ".join(map(without_secrets, urls))
+    url = release_url(url)
+    opened.name = without_secrets(url)
     opened.remote = RemoteFiles(fetch_up_to)
     opened.connection.register_filesystem(opened.remote)
     # A query mostly waits for the server, and threads wait in parallel.
     [(threads,)] = opened.connection.execute("SELECT current_setting('threads')").fetchall()
     opened.connection.execute(f"SET threads = {max(threads, _FEWEST_THREADS_TO_FETCH)}")
-    for url in urls:
-        yield opened.remote.add(url)
+    return opened.remote.add(url)
 
 
 def _lock(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]) -> None:
@@ -193,17 +193,17 @@ def _lock(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]
     connection.execute("SET lock_configuration = true")
 
 
-def _refuse_twice(releases: Sequence[OpenRelease], places: Sequence[str]) -> None:
+def _refuse_twice(releases: Sequence[OpenRelease], folders: Sequence[Path]) -> None:
     """Raise an error for two folders of one release, whose rows would be indistinguishable."""
-    first: dict[str, str] = {}
-    for each, place in zip(releases, places, strict=True):
+    first: dict[str, Path] = {}
+    for each, folder in zip(releases, folders, strict=True):
         name = each.manifest.release
         if name in first:
             raise DbtoolError(
-                f"{first[name]} and {place} both hold a release {name!r}: move one away, or name "
+                f"{first[name]} and {folder} both hold a release {name!r}: move one away, or name "
                 "the other with --db"
             )
-        first[name] = place
+        first[name] = folder
 
 
 def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]) -> None:

@@ -202,12 +202,7 @@ class Releases:
     ) -> pl.DataFrame:
         """Return the workloads with their goals and sizes, one row per workload of a release.
 
-        Args:
-            workload: names or patterns; None for all.
-            release: only this release.
-
-        Raises:
-            UsageError: a name does not exist.
+        Names or patterns choose workloads; None is all of them. A missing name is a `UsageError`.
         """
         release = known_release(self, release)
         names = chosen_workloads(self, workload, release)
@@ -218,12 +213,7 @@ class Releases:
     ) -> pl.DataFrame:
         """Return the studies, one row per workload and batch size.
 
-        Args:
-            workload: names or patterns; None for all.
-            release: only this release.
-
-        Raises:
-            UsageError: a name does not exist.
+        Names or patterns choose workloads; None is all of them. A missing name is a `UsageError`.
         """
         release = known_release(self, release)
         names = chosen_workloads(self, workload, release)

@@ -49,7 +49,7 @@ def test_a_release_a_folder_of_them_and_a_url_are_named_alike(tmp_path: Path) ->
     assert named_location(tmp_path).folders == [first, second]
     assert named_location(str(second)).folders == [second]
     for url in ("https://example.org/r", "https:/example.org/r"):
-        assert named_location(url).urls == ["https://example.org/r"]
+        assert named_location(url).url == "https://example.org/r"
     assert as_url("http.d/release") is None
     with dbtool.open(tmp_path) as db:
         assert db.releases()["release"].to_list() == ["first", "second"]
