@@ -169,12 +169,12 @@ def _remote_release(opened: Opened, url: str, fetch_up_to: int) -> OpenRelease:
 
     url = release_url(url)
     opened.name = without_secrets(url)
-    opened.remote = RemoteFiles(fetch_up_to)
+    opened.remote = RemoteFiles(url, fetch_up_to)
     opened.connection.register_filesystem(opened.remote)
     # A query mostly waits for the server, and threads wait in parallel.
     [(threads,)] = opened.connection.execute("SELECT current_setting('threads')").fetchall()
     opened.connection.execute(f"SET threads = {max(threads, _FEWEST_THREADS_TO_FETCH)}")
-    return opened.remote.add(url)
+    return opened.remote.release()
 
 
 def _lock(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]) -> None:

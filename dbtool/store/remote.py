@@ -78,17 +78,18 @@ def read_remote_manifest(downloader: Downloader, url: str) -> tuple[Manifest, by
 
 
 class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """The shards of releases on servers, as a file system for DuckDB; threads may share it.
+    """The shards of a release on a server, as a file system for DuckDB; threads may share it.
 
-    It has the files that were added and no other file of any machine.
+    It has no other file of any machine.
     """
 
     protocol = PROTOCOL
     cachable = False
 
-    def __init__(self, fetch_up_to: int) -> None:
-        """Start without releases; queries that run at the same time may fetch so many bytes."""
+    def __init__(self, url: str, fetch_up_to: int) -> None:
+        """Take a URL from `release_url`, and how much queries at the same time may fetch."""
         super().__init__()
+        self._url, self._shown = url, without_secrets(url)
         self._fetch_up_to = fetch_up_to
         self._downloader = Downloader(
             _RETRIES,
@@ -97,33 +98,27 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             "then run the same command again",
         )
         self._cache = cache_folder()
-        self._shards: dict[str, tuple[str, ReleaseFile]] = {}
+        self._shards: dict[str, ReleaseFile] = {}
         self._sound: set[ReleaseFile] = set()
         self._lock = threading.Lock()
         # Opening a release fetches only its smallest shard.
         self._queries, self._fetched, self._allowed = 0, 0, sys.maxsize
 
     def close(self) -> None:
-        """Close the connections to servers."""
+        """Close the connections to the server."""
         self._downloader.close()
 
-    def add(self, url: str) -> OpenRelease:
-        """Add the release at a URL from `release_url`; raise a DbtoolError for an unsound one."""
-        manifest, _ = read_remote_manifest(self._downloader, url)
-        tables = parse_index(
-            {name: self._content(url, manifest, name) for name in TABLES},
-            manifest,
-            without_secrets(url),
-        )
-        names = []
+    def release(self) -> OpenRelease:
+        """Open the release, or raise a DbtoolError where it is not sound."""
+        manifest, _ = read_remote_manifest(self._downloader, self._url)
+        contents = {name: self._content(manifest, name) for name in TABLES}
+        tables = parse_index(contents, manifest, self._shown)
         # Every query opens the first shard, for its columns.
         for shard in sorted(manifest.shards, key=lambda file: file.bytes):
             # DuckDB takes stars and brackets in a name for a pattern.
             path = quote(shard.path, safe="/=%")
-            name = f"{quote(without_secrets(url), safe='')}/{path}"
-            self._shards[name] = (url, shard)
-            names.append(f"{PROTOCOL}://{name}")
-        return OpenRelease(manifest, tables, names)
+            self._shards[f"{quote(self._shown, safe='')}/{path}"] = shard
+        return OpenRelease(manifest, tables, [f"{PROTOCOL}://{name}" for name in self._shards])
 
     @contextlib.contextmanager
     def query(self) -> Iterator[None]:
@@ -144,14 +139,13 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         """Open a shard to read as `sound_file` does."""
         if mode != "rb":
             raise PermissionError(f"{path} can only be read")
-        url, shard = self._shards[self._strip_protocol(path)]
-        opened = _OpenShard(self, url, shard)
+        opened = _OpenShard(self, self._shards[self._strip_protocol(path)])
         opened.read(0)
         return opened
 
     def size(self, path: str) -> int:
         """Return the size of a shard in bytes."""
-        return self._shards[self._strip_protocol(path)][1].bytes
+        return self._shards[self._strip_protocol(path)].bytes
 
     def glob(self, path: str, **_: Any) -> list[str]:
         """Return the shard of exactly that name; patterns have no meaning here."""
@@ -167,21 +161,18 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         """Return the time of the last change, the same for all shards."""
         return _NEVER
 
-    def _content(self, url: str, manifest: Manifest, name: str) -> bytes:
+    def _content(self, manifest: Manifest, name: str) -> bytes:
         file = manifest.file(name)
         if file is None or file.bytes > _LONGEST_INDEX:
             raise DbtoolError(
-                f"the release {without_secrets(url)} lists no {name} of the size of an index: tell "
+                f"the release {self._shown} lists no {name} of the size of an index: tell "
                 "whoever hosts it"
             )
-        with self.sound_file(url, file, counted=False) as opened:
-            opened.seek(0)
+        with self.sound_file(file) as opened:
             return opened.read()
 
-    def sound_file(self, url: str, file: ReleaseFile, *, counted: bool = True) -> BinaryIO:
-        """Open a file in the cache whose contents are those in the manifest of a URL's release.
-
-        Fetching it counts towards the limit, or is not counted.
+    def sound_file(self, file: ReleaseFile) -> BinaryIO:
+        """Open a file in the cache whose contents are those in the manifest.
 
         Raises:
             DbtoolError: the file is not available, or the query would fetch more than its limit.
@@ -191,9 +182,9 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             # First the cached file, then one that is fetched again.
             for _ in range(2):
                 if not path.exists():
-                    self._fetch(url, file, path, counted=counted)
+                    self._fetch(file, path)
                 if file not in self._sound and sha256_of(path) == file.sha256:
-                    _require_listed(url, file, path)
+                    self._require_listed(file, path)
                     self._sound.add(file)
                 if file in self._sound:
                     return path.open("rb", buffering=0)
@@ -202,26 +193,37 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             raise DbtoolError(f"{path} cannot be read: {error.strerror}") from error
         raise DbtoolError(f"{path} is damaged as soon as it is written: {_OTHER_CACHE}")
 
-    def _fetch(self, url: str, file: ReleaseFile, path: Path, *, counted: bool) -> None:
-        if counted:
+    def _fetch(self, file: ReleaseFile, path: Path) -> None:
+        if file.path not in TABLES:
             with self._lock:
                 if self._fetched + file.bytes > self._allowed:
-                    raise self._too_much(url, file)
+                    raise self._too_much(file)
                 self._fetched += file.bytes
-        self._downloader.download(remote_file(url, file), path, wait=True, otherwise=TELL_HOST)
+        remote = remote_file(self._url, file)
+        self._downloader.download(remote, path, wait=True, otherwise=TELL_HOST)
 
-    def _too_much(self, url: str, file: ReleaseFile) -> DbtoolError:
+    def _require_listed(self, file: ReleaseFile, path: Path) -> None:
+        """Raise an error for a shard with the right hash that is not what its manifest lists."""
+        try:
+            if file.path not in TABLES:
+                listed_shard(file, read_footer(path))
+        except FooterError as error:
+            raise DbtoolError(
+                f"{self._shown}{file.path} is damaged: {error}; tell whoever hosts the release"
+            ) from error
+
+    def _too_much(self, file: ReleaseFile) -> DbtoolError:
         least = self._fetched + file.bytes
         most = self._fetched + sum(
             shard.bytes
-            for _, shard in self._shards.values()
+            for shard in self._shards.values()
             if not (self._cache / f"{shard.sha256}.parquet").exists()
         )
         return DbtoolError(
             f"the query needs {_megabytes(least)} or more, up to {_megabytes(most)}, of "
-            f"{without_secrets(url)} and may fetch {_megabytes(self._allowed)}: allow it with "
+            f"{self._shown} and may fetch {_megabytes(self._allowed)}: allow it with "
             f"--fetch-up-to {-(-most // _MEGABYTE)}, name fewer workloads or batch sizes, or take "
-            f"the release with `dbtool pull {without_secrets(url)}`"
+            f"the release with `dbtool pull {self._shown}`"
         )
 
 
@@ -230,26 +232,14 @@ def _megabytes(count: int) -> str:
     return f"{math.ceil(10 * count / _MEGABYTE) / 10:,.1f} MB"
 
 
-def _require_listed(url: str, file: ReleaseFile, path: Path) -> None:
-    """Raise an error for a shard that is not what its manifest lists, though its hash is right."""
-    if file.path in TABLES:
-        return
-    try:
-        listed_shard(file, read_footer(path))
-    except FooterError as error:
-        shown = f"{without_secrets(url)}{file.path}"
-        raise DbtoolError(f"{shown} is damaged: {error}; tell whoever hosts the release") from error
-
-
 class _OpenShard:
     """A shard that DuckDB has opened; threads share it, each at its own position.
 
     Each read opens the cached file anew, since DuckDB drops opened files without closing them.
     """
 
-    def __init__(self, files: RemoteFiles, url: str, shard: ReleaseFile) -> None:
+    def __init__(self, files: RemoteFiles, shard: ReleaseFile) -> None:
         self._files = files
-        self._url = url
         self._shard = shard
         self._of_thread = threading.local()
 
@@ -266,7 +256,7 @@ class _OpenShard:
         """Return the next bytes."""
         position = self.tell()
         length = self._shard.bytes if length < 0 else length
-        with self._files.sound_file(self._url, self._shard) as file:
+        with self._files.sound_file(self._shard) as file:
             found = os.pread(file.fileno(), length, position)
         self._of_thread.position = position + len(found)
         return found
