@@ -164,12 +164,9 @@ def megabytes(count: int) -> str:
 
 def as_url(given: str | os.PathLike[str]) -> str | None:
     """Return the URL of a location; None where the location is a path."""
-    text = os.fspath(given)
-    for scheme in ("http", "https"):
-        # pathlib turns // into /.
-        if text.startswith(f"{scheme}:/"):
-            return f"{scheme}://{text.removeprefix(f'{scheme}:').lstrip('/')}"
-    return None
+    # pathlib turns // into /.
+    found = re.match(r"(https?):/+(.*)", os.fspath(given), re.DOTALL)
+    return f"{found[1]}://{found[2]}" if found else None
 
 
 def check_url(text: str) -> str:

@@ -35,7 +35,7 @@ from dbtool.store.table_files import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     OnNote: TypeAlias = Callable[[Path, str], None]
@@ -99,7 +99,7 @@ def read_typed(path: Path, kind: TableFormat) -> pl.DataFrame:
             quoted |= texts
     rows = pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
     return rows.with_columns(
-        _typed(each, EMPTY, stated=kind == "jsonl") for each in rows if each.name not in quoted
+        _typed(each, stated=kind == "jsonl") for each in rows if each.name not in quoted
     )
 
 
@@ -148,7 +148,8 @@ class _Lines:
 
     def __init__(self, text: TextIO, path: Path, on_note: OnNote) -> None:
         self._text = text
-        self._on_cut = partial(on_note, path, _CUT_SHORT)
+        self.path = path
+        self.note = partial(on_note, path)
         self._last = "\n"
         self.is_cut = False
 
@@ -162,7 +163,7 @@ class _Lines:
             if not is_cut(error):
                 raise
             if not self.is_cut:
-                self._on_cut()
+                self.note(_CUT_SHORT)
             self._last, self.is_cut = "", True
             raise StopIteration from error
         return self._last
@@ -178,7 +179,7 @@ _Part: TypeAlias = "tuple[pl.DataFrame, set[str]]"
 
 def _csv_parts(path: Path, file: BinaryIO, on_note: OnNote) -> Iterator[_Part]:
     with _text(path, file) as text:
-        records = _csv_records(path, _Lines(text, path, on_note), on_note)
+        records = _csv_records(_Lines(text, path, on_note))
         line, header = next(records, (0, []))
         if not header:
             raise RunsError(f"{path} is empty: its first line names the columns")
@@ -197,7 +198,7 @@ def _trimmed(cells: Sequence[str]) -> list[str]:
     return [each.strip(BLANKS) for each in cells]
 
 
-def _csv_records(path: Path, lines: _Lines, on_note: OnNote) -> Iterator[tuple[int, list[str]]]:
+def _csv_records(lines: _Lines) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of each line that is not blank; some tools end files with blank lines."""
     csv.field_size_limit(_LONGEST_FIELD)
     first = next(lines, "")
@@ -211,47 +212,45 @@ def _csv_records(path: Path, lines: _Lines, on_note: OnNote) -> Iterator[tuple[i
             if len(cells) == 1 != len(header) and not cells[0].strip():
                 continue
             if len(cells) > 1 and _trimmed(cells[:1]) == header[:1] and _trimmed(cells) == header:
-                on_note(path, "header lines that are there again are skipped")
+                lines.note("header lines that are there again are skipped")
             elif len(cells) not in {0, len(header) or len(cells)}:
                 if lines.ends_open:
-                    on_note(path, _CUT)
+                    lines.note(_CUT)
                     return
                 reason = f"it has {len(cells)} fields and the header {len(header)}"
-                raise Position(path, reader.line_num).error(None, reason)
+                raise Position(lines.path, reader.line_num).error(None, reason)
             elif cells:
                 header = header or _trimmed(cells)
                 yield reader.line_num, cells
             before = reader.line_num
     except csv.Error as error:
         if before == reader.line_num - 1 and header and lines.ends_open:
-            on_note(path, _CUT)
+            lines.note(_CUT)
             return
-        position = Position(path, max(reader.line_num, 1))
+        position = Position(lines.path, max(reader.line_num, 1))
         raise position.error(None, f"it is no CSV ({error})") from error
     if lines.ends_open and not lines.is_cut:
-        on_note(path, "the last line has no line break: it is kept, but may be cut off")
+        lines.note("the last line has no line break: it is kept, but may be cut off")
 
 
 def _json_parts(path: Path, file: BinaryIO, on_note: OnNote) -> Iterator[_Part]:
     with _text(path, file) as text:
-        for numbers, rows in _in_parts(_json_records(path, _Lines(text, path, on_note), on_note)):
+        for numbers, rows in _in_parts(_json_records(_Lines(text, path, on_note))):
             names = dict.fromkeys(name for fields in rows for name in fields)
             columns = {name: [fields.get(name) for fields in rows] for name in names}
             kinds = {name: {*map(type, texts)} for name, texts in columns.items()}
             yield _frame(numbers, columns), {each for each in names if str in kinds[each]}
 
 
-def _json_records(
-    path: Path, lines: _Lines, on_note: OnNote
-) -> Iterator[tuple[int, dict[str, str]]]:
+def _json_records(lines: _Lines) -> Iterator[tuple[int, dict[str, str]]]:
     for line, text in enumerate(lines, start=1):
         if not text.strip():
             continue
         try:
-            fields = json_object(Position(path, line), text)
+            fields = json_object(Position(lines.path, line), text)
         except RunsError as error:
             if line > 1 and error.__cause__ and lines.ends_open:
-                on_note(path, _CUT)
+                lines.note(_CUT)
                 return
             raise
         if fields:
@@ -294,13 +293,13 @@ def _in_parts(records: Iterator[tuple[int, T]]) -> Iterator[tuple[list[int], lis
         yield [line for line, _ in part], [row for _, row in part]
 
 
-def _typed(texts: pl.Series, empty: Collection[str], *, stated: bool) -> pl.Series:
+def _typed(texts: pl.Series, *, stated: bool) -> pl.Series:
     """Return texts as what all of them are written as: truths, numbers or dates, or else as is.
 
     What no program writes as a number stays text, as it may be a name: 007, 1e3, and 1.10 beside
     1.9, which have not the same number of places; unless they are stated to be numbers, as in JSON.
     """
-    given, texts = texts, texts.set(texts.is_in(empty), None)
+    given, texts = texts, texts.set(texts.is_in(EMPTY), None)
     there = texts.drop_nulls()
     whole = there.str.contains(_WHOLE)
     if there.is_empty():
