@@ -39,13 +39,13 @@ _SPDX = (
     "CC-BY-NC-ND-4.0 CC-BY-ND-4.0 CDLA-Permissive-1.0 CDLA-Permissive-2.0 CDLA-Sharing-1.0 "
     "Apache-2.0 MIT BSD-2-Clause BSD-3-Clause"
 )
-# SPDX identifiers, and what Hugging Face calls these licences.
-_LICENCES = {
+LICENCES = {
     **{name: name.lower() for name in _SPDX.split()},
     "ODbL-1.0": "odbl",
     "ODC-By-1.0": "odc-by",
     "PDDL-1.0": "pddl",
 }
+"""The SPDX identifiers that are known here, and what Hugging Face calls these licences."""
 _KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)")
 _SPARSITY_PAPER = """\
 @inproceedings{lee2021understanding,
@@ -175,7 +175,7 @@ def citation_cff(citation: Citation, licence: str | None) -> str:
     # A year alone is not a date there.
     if citation.date and len(citation.date) > len("2025"):
         lines.append(f"date-released: {citation.date}")
-    if is_spdx(licence):
+    if licence in LICENCES:
         lines.append(f"license: {licence}")
     for name, value in (("doi", citation.doi), ("url", citation.url)):
         if value:
@@ -198,14 +198,9 @@ def yaml_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def is_spdx(licence: str | None) -> bool:
-    """Whether a licence is an SPDX identifier that is known here."""
-    return licence in _LICENCES
-
-
 def check_licence(licence: str) -> None:
     """Raise a UsageError for a misspelt identifier, such as `CC BY 4.0`; a sentence passes."""
-    meant = {_letters(known): known for known in _LICENCES}.get(_letters(licence), licence)
+    meant = {_letters(known): known for known in LICENCES}.get(_letters(licence), licence)
     if meant != licence:
         raise UsageError(f"the identifier of the licence {licence!r} is {meant}: --licence {meant}")
 
@@ -216,12 +211,7 @@ def _letters(licence: str) -> str:
 
 def licence_url(licence: str) -> str:
     """Return the URL of a licence's text; the licence itself where it is not known here."""
-    return f"https://spdx.org/licenses/{licence}.html" if is_spdx(licence) else licence
-
-
-def hugging_face_licence(licence: str) -> str | None:
-    """Return Hugging Face's name of a licence; None where it has none."""
-    return _LICENCES.get(licence)
+    return f"https://spdx.org/licenses/{licence}.html" if licence in LICENCES else licence
 
 
 def bibtex(db: Releases, release: str | None = None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from dbtool.core.errors import counted
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
-from dbtool.release.citation import hugging_face_licence, is_spdx, licence_url, yaml_text
+from dbtool.release.citation import LICENCES, licence_url, yaml_text
 from dbtool.release.layout import (
     BIBTEX,
     CITATION,
@@ -93,9 +93,10 @@ def card(
     """
     measurements = sum(file.rows or 0 for file in manifest.shards)
     licence = manifest.licence or ""
+    link = f"[{licence}]({licence_url(licence)})"
     parts = {
         "title": manifest.title or manifest.release,
-        "licence": f"[{licence}]({licence_url(licence)})" if is_spdx(licence) else _cell(licence),
+        "licence": link if licence in LICENCES else _cell(licence),
         "listing": "\n".join(_workloads(index)),
         "sources": "\n".join(_sources(shards)),
         "reduced": _reduced(shards),
@@ -121,15 +122,14 @@ def _asset(name: str) -> str:
 def _header(manifest: Manifest, measurements: int) -> Iterator[str]:
     """Yield the lines of YAML that Hugging Face reads."""
     licence = manifest.licence or ""
-    known = hugging_face_licence(licence)
+    known = LICENCES.get(licence)
     yield f"license: {known or 'other'}"
     if known is None:
         # In a form such as my-license-1.0.
         name = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-")
         yield f"license_name: {yaml_text(name or 'other')}"
     yield f"pretty_name: {yaml_text(manifest.title or manifest.release)}"
-    yield "size_categories:"
-    yield f"- {_size(measurements)}"
+    yield f"size_categories:\n- {_size(measurements)}"
     yield "tags:"
     yield from (f"- {tag}" for tag in _TAGS)
     yield "configs:"
@@ -151,16 +151,15 @@ def _size(rows: int) -> str:
 
 
 def _workloads(index: Mapping[str, pa.Table]) -> Iterator[str]:
-    sizes: dict[str, list[int]] = {}
+    sizes = defaultdict(list)
     for row in index[STUDIES].select(["workload", "batch_size"]).to_pylist():
-        sizes.setdefault(row["workload"], []).append(row["batch_size"])
-    yield "| workload | metric | goal | batch sizes |"
-    yield "|---|---|---:|---|"
+        sizes[row["workload"]].append(row["batch_size"])
+    yield "| workload | metric | goal | batch sizes |\n|---|---|---:|---|"
     for row in index[WORKLOADS].select(["workload", "metric", "goal"]).to_pylist():
         held = sizes[row["workload"]]
-        span = (
-            f"{len(held)}, from {min(held):,} to {max(held):,}" if len(held) > 1 else f"{held[0]:,}"
-        )
+        span = f"{held[0]:,}"
+        if len(held) > 1:
+            span = f"{len(held)}, from {min(held):,} to {max(held):,}"
         goal = "" if row["goal"] is None else repr(row["goal"])
         yield f"| {_cell(row['workload'])} | `{row['metric']}` | {goal} | {span} |"
 
@@ -169,9 +168,8 @@ def _sources(shards: Sequence[Shard]) -> Iterator[str]:
     """Yield the lines on the programs that wrote the shards."""
     yield (
         "The measurements lie in shards, each written by one run of a program. The column "
-        f"`producer` of `{TRIALS}` holds of each the versions, the device and the git revision."
+        f"`producer` of `{TRIALS}` holds of each the versions, the device and the git revision.\n"
     )
-    yield ""
     made_by = Counter(_maker(shard.footer.producer) for shard in shards)
     for maker, count in sorted(made_by.items()):
         yield f"- {counted(count, 'shard')} by {maker}"
@@ -220,12 +218,8 @@ def _iceberg(address: str) -> str:
 
 def _columns() -> Iterator[str]:
     for table, columns in published_columns().items():
-        yield f"### {table}"
-        yield ""
-        yield f"`{table_path(table)}`: {MEANINGS[table]}."
-        yield ""
-        yield "| column | type | meaning |"
-        yield "|---|---|---|"
+        yield f"### {table}\n\n`{table_path(table)}`: {MEANINGS[table]}.\n"
+        yield "| column | type | meaning |\n|---|---|---|"
         for column in columns:
             yield f"| `{column.name}` | {column.type} | {_cell(column.meaning)} |"
         yield ""
