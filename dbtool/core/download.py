@@ -117,8 +117,7 @@ class Downloader:
             otherwise: remedy in messages where the file is not available; None for `other_source`.
 
         Raises:
-            UsageError: the path exists and is not a file.
-            DbtoolError: no URL has the file, another file is at the path, another process is
+            DbtoolError: no URL has the file, something else is at the path, another process is
                 downloading it, or the disk is too small or not writable.
         """
         if self._is_there(file, path, on_progress):

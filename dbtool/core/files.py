@@ -42,7 +42,6 @@ def make_folder(folder: Path, instead: str) -> None:
     """Create a folder and its parents where they are missing.
 
     Raises:
-        UsageError: its path is not UTF-8.
         DbtoolError: the folder cannot be created; the message ends with what to do instead.
     """
     _require_text(folder, instead)
@@ -164,8 +163,7 @@ def whole_output(target: Path) -> Iterator[Path]:
     file system. What killed processes left beside the target is removed.
 
     Raises:
-        UsageError: the target exists, or its path is not UTF-8.
-        DbtoolError: the target cannot be written.
+        DbtoolError: the target exists, its path is not UTF-8, or it cannot be written.
     """
     target, instead = target.absolute(), "name another one with --out"
     _require_text(target, instead)

@@ -70,7 +70,6 @@ def read_foreign(source: BinaryIO | pa.NativeFile) -> pa.Table:
     Raises:
         ParquetError: it is not a readable Parquet file, claims more than a table may hold, or has
             types, dates or time zones that other libraries do not know.
-        MemoryError: there was not enough memory.
     """
     with decoding(), open_parquet(source) as file:
         # What the footer says of single columns would end the process where it is damaged.

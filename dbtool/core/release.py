@@ -56,11 +56,8 @@ def read_release(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
     """Return the manifest of a release folder and the tables of its index, by file name.
 
     Where the index files are not those of the manifest, the tables are built from the shards. A
-    writer that was killed between the index and the manifest leaves such files.
-
-    Raises:
-        DbtoolError: the manifest is missing, damaged, of another version or contradicts the index,
-            or the index has to be built from a shard that is not sound.
+    writer that was killed between the index and the manifest leaves such files. What is damaged
+    or contradicts the rest is a DbtoolError.
     """
     for _ in range(_TRIES):
         manifest = read_manifest(folder)
@@ -128,9 +125,7 @@ def shard_paths(folder: Path) -> list[str]:
 def load_shard(folder: Path, path: str) -> Shard:
     """Load a shard of a release folder, and check its contents and its study against its path.
 
-    Raises:
-        FooterError: the shard was cut short, altered or moved, or its footer is out of contract.
-        AccessError: the shard cannot be read.
+    One that was cut short, altered or moved is a FooterError; others are of `status_of`.
     """
     file = folder / path
     try:
@@ -204,8 +199,8 @@ def locked(
 ) -> Iterator[None]:
     """Keep other processes from changing what a release folder lists; wait some seconds for them.
 
-    Where they do not end, and where the folder cannot be written in the block, a DbtoolError is
-    raised.
+    Raises:
+        DbtoolError: they do not end, or the folder cannot be written, also in the block.
     """
     import filelock
 

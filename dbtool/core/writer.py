@@ -66,8 +66,7 @@ class ReleaseWriter:
         filled in.
 
         Raises:
-            UsageError: the folder holds a release of another name.
-            DbtoolError: the release is damaged, or cannot be written.
+            DbtoolError: the folder has a release of another name, is damaged or cannot be written.
             AccessError: a folder in it cannot be read; the listing is unchanged.
         """
         check_about(about)
@@ -141,8 +140,7 @@ class ReleaseWriter:
         """List the new shards, so that readers who open the release now see them.
 
         Raises:
-            ClashError: another process has added something that some of the shards contradict;
-                those shards are removed.
+            ClashError: another process has added what contradicts some of them; these are removed.
             DbtoolError: the listing cannot be written.
         """
         if not self._new:

@@ -131,8 +131,7 @@ def _close(cursor: duckdb.DuckDBPyConnection) -> None:
 def open_location(location: Location, fetch_up_to: int = FETCH_BYTES) -> Opened:
     """Open the releases at a location; a query may fetch so many bytes of shards from servers.
 
-    Raises:
-        DbtoolError: a release is damaged, of another format, or present twice.
+    A release that is damaged, of another format, or there twice is a DbtoolError.
     """
     releases, checks = [], []
     for folder in location.folders:

@@ -126,12 +126,7 @@ class ShardCheck:
 
 
 def read_whole(folder: Path) -> Manifest:
-    """Read the manifest of a release folder, and check that it lists all shards there.
-
-    Raises:
-        UsageError: the path is not a release folder.
-        DbtoolError: the manifest is damaged, or lacks a shard.
-    """
+    """Read the manifest of a release folder; a shard that it does not list is a DbtoolError."""
     if not is_release(folder):
         raise UsageError(f"{folder} {lack_of_release(folder)}")
     manifest = read_manifest(folder)
@@ -178,7 +173,6 @@ def copy_shard(folder: Path, shard: Shard, into: Path) -> None:
     """Copy a shard into another release folder; damage to one file does not reach the other.
 
     Raises:
-        OSError: the copy cannot be written.
         DbtoolError: the bytes differ from those that were checked.
     """
     path = into / shard.path

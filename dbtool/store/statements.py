@@ -41,12 +41,7 @@ _INTERRUPTED = re.compile(r"(?:^|: )KeyboardInterrupt(?:$|: )", re.MULTILINE)
 
 
 def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
-    """Return the only statement of a text, which only reads.
-
-    Raises:
-        DbtoolError: the text has no statement, several, or one that does more than read.
-        duckdb.Error: the text is not valid SQL.
-    """
+    """Return the only statement of a text, or raise a DbtoolError unless it only reads."""
     require_text(text, "the query")
     statements = connection.extract_statements(text)
     if _PIVOT.search(text) and _looks_values_up(statements):
