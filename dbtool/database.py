@@ -303,7 +303,7 @@ class Database(Releases):
         )
 
     def cite(self, *, release: str | None = None) -> str:
-        """Return BibTeX entries of the two papers, dbtool and the releases, or one of these."""
+        """Return BibTeX entries of the two papers, of dbtool, and of all releases or of one."""
         from dbtool.release.citation import bibtex
 
         return bibtex(self, known_release(self, release))

@@ -79,7 +79,7 @@ class Downloader:
         other_path: str = "choose another path",
         other_source: str = "try again later",
     ) -> None:
-        """Set when to retry each URL, and the remedies of messages: of a path and of a source."""
+        """Set when to retry each URL, and the remedies in messages: another path or source."""
         self._retries = retries or RetryPolicy()
         self._other_path = other_path
         self._other_source = other_source

@@ -128,5 +128,5 @@ def joined(names: Iterable[str], word: str = "and") -> str:
 
 
 def counted(count: int, noun: str, nouns: str | None = None) -> str:
-    """Return a number with its noun, as in "1 shard"; None for a plural that only adds an s."""
+    """Return a number with its noun, as in "1 shard"; `nouns` is a plural with more than an s."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or f'{noun}s'}"

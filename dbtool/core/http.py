@@ -36,7 +36,7 @@ _TEMPORARY = {408, 421, 425, 429, 500, 502, 503, 504}
 
 
 class TemporaryError(Exception):
-    """A failure that a retry may get past, after the seconds `wait` where the server names some."""
+    """A failure that a retry may get past; `wait` is the seconds until then that a server names."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -77,7 +77,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Reply:
-    """The bytes of a file from a start on, in chunks; the total is None where it is not known."""
+    """The bytes of a file as they arrive, from a start on; a total is None where it is not sent."""
 
     start: int
     total: int | None
@@ -87,8 +87,8 @@ class Reply:
 class Part:
     """The first bytes of a file, without a gap, as an unfinished download leaves them at a path.
 
-    They `is_pieced` where they came in more than one reply. The total is the size of the server's
-    file, and None where that is not known.
+    `is_pieced` is whether they came in more than one reply, and `total` the size of the server's
+    file; None where that is not known.
     """
 
     def __init__(self, target: Path, file: RemoteFile) -> None:

@@ -71,7 +71,7 @@ class About(Struct, frozen=True, kw_only=True):
 class Manifest(About, frozen=True, kw_only=True):
     """The description of a release, and its files but for the manifest and SHA256SUMS, by path.
 
-    The dbtool is the version that wrote it, and the schema_version that of the index and shards.
+    `dbtool` is the version that wrote it, and `schema_version` that of the index and the shards.
     """
 
     dbtool: str

@@ -49,8 +49,8 @@ def decoding(error: type[DbtoolError] = ParquetError) -> Iterator[None]:
 def open_parquet(source: BinaryIO | pa.NativeFile) -> pq.ParquetFile:
     """Open a Parquet file, with dictionaries for texts, so that a repeated text takes memory once.
 
-    Arrow refuses columns that are nested a hundred levels deep. Its errors are for `decoding`. Read
-    the file with use_threads=False: a thread of Arrow that ends later than the read releases
+    Arrow refuses columns that are nested a hundred levels deep; `decoding` converts its errors.
+    Read the file with use_threads=False: a thread of Arrow that ends later than the read releases
     Python's buffer, which aborts a process that is exiting.
     """
     footer = pq.read_metadata(source)
@@ -87,7 +87,7 @@ def read_foreign(source: BinaryIO | pa.NativeFile) -> pa.Table:
 
 
 def require_sound(rows: pa.Table) -> None:
-    """Raise an error of Arrow for rows out of form, or a ParquetError for too much text."""
+    """Raise Arrow's error for rows out of its form, or a ParquetError for too much text."""
     rows.validate(full=True)
     texts = [
         chunk

@@ -125,7 +125,9 @@ def shard_paths(folder: Path) -> list[str]:
 def load_shard(folder: Path, path: str) -> Shard:
     """Load a shard of a release folder, and check its contents and its study against its path.
 
-    One that was cut short, altered or moved is a FooterError; others are of `status_of`.
+    Raises:
+        FooterError: the shard was cut short, altered or moved, or its footer is out of contract.
+        AccessError: the shard cannot be read.
     """
     file = folder / path
     try:
@@ -146,7 +148,7 @@ def load_shard(folder: Path, path: str) -> Shard:
 def rebuild(folder: Path, about: About | None = None) -> Manifest:
     """Rebuild the index and the manifest of a release folder from its shards.
 
-    A description is needed where the manifest is missing or damaged; otherwise it is kept.
+    The description is needed where the manifest is missing or damaged, and not changed otherwise.
 
     Raises:
         UsageError: there are no shards, or the release has another name.
@@ -236,7 +238,7 @@ def write_listing(
 ) -> Manifest:
     """Write the index and then the manifest of a release folder; return the manifest.
 
-    Shards are all of the folder, whose manifest so far is None where it is not known.
+    The shards are all of the folder; `before` is its manifest so far, None where it is not known.
     """
     files = {*shards, *write_index(folder, index.tables())}
     held = set() if before is None else {*before.shards, *map(before.file, TABLES)}

@@ -35,7 +35,7 @@ def how_to_install(extra: str) -> str:
 def libraries_of(extra: str, needing: str) -> Iterator[None]:
     """Raise an error on how to install an extra where the block imports a missing library of it.
 
-    What needs the library is a subject with its verb, as in "training needs".
+    `needing` is what needs the library, with its verb, as in "training needs".
     """
     try:
         yield

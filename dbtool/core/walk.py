@@ -20,7 +20,7 @@ _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 
 
 class AccessError(DbtoolError):
-    """A file or folder that exists, or may exist, and cannot be read: its `path`."""
+    """A file or folder, at `path`, that exists, or may exist, and cannot be read."""
 
     def __init__(self, sentence: str, path: Path) -> None:
         super().__init__(sentence)

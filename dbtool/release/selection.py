@@ -87,10 +87,7 @@ def select(
     trials = defaultdict(list)
     for row in index["trials"].drop_columns(["producer"]).to_pylist():
         given = json.loads(row["metaparameters"])
-        row["metaparameters"] = {
-            name: _NUMBERS.get(value, value) if isinstance(value, str) else value
-            for name, value in given.items()
-        }
+        row["metaparameters"] = {name: _NUMBERS.get(each, each) for name, each in given.items()}
         trials[row["release"], row["workload"], row["batch_size"]].append(row)
     studies = []
     for row in index["studies"].to_pylist():
