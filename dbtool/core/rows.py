@@ -158,6 +158,5 @@ def _check_other_metrics(column: pa.ChunkedArray) -> None:
             metrics = _OTHER_METRICS.decode(text)
         except msgspec.MsgspecError as error:
             raise FooterError(f"its column {OTHER_METRICS} holds more than numbers") from error
-        if not metrics.keys().isdisjoint(column_names()):
-            name = min(metrics.keys() & set(column_names()))
-            raise FooterError(f"its column {OTHER_METRICS} holds {name}, which has a column")
+        if own := metrics.keys() & set(column_names()):
+            raise FooterError(f"its column {OTHER_METRICS} holds {min(own)}, which has a column")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import functools
 import hashlib
 import uuid
 from typing import TYPE_CHECKING, Final
@@ -137,12 +136,6 @@ def _columns(table: str) -> tuple[Schema, PartitionSpec]:
 
 def _properties(table: str) -> dict[str, str]:
     schema, _ = _columns(table)
-    # Bounds leave NaN out: an engine to which it is the largest number would pass over its files.
-    counted = [
-        column.name
-        for column in published_columns()[table]
-        if column.type in {"FLOAT", "DOUBLE"} or column.name == OTHER_METRICS
-    ]
     return {
         "comment": MEANINGS[table],
         # No engine is to remove files of the release.
@@ -151,9 +144,11 @@ def _properties(table: str) -> dict[str, str]:
         "read.parquet.vectorization.enabled": "false",
         # The files hold no numbers of columns.
         TableProperties.DEFAULT_NAME_MAPPING: schema.name_mapping.model_dump_json(),
+        # Bounds leave NaN out: an engine to which it is the largest number would pass over files.
         **{
-            f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}.{name}": "counts"
-            for name in counted
+            f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}.{column.name}": "counts"
+            for column in published_columns()[table]
+            if column.type in {"FLOAT", "DOUBLE"} or column.name == OTHER_METRICS
         },
     }
 
@@ -161,18 +156,18 @@ def _properties(table: str) -> dict[str, str]:
 def _write_manifest(
     output: OutputFile, table: TableMetadata, data_files: list[DataFile], number: int
 ) -> ManifestFile:
-    create = functools.partial(
-        manifests.ManifestEntry.from_args,
-        status=manifests.ManifestEntryStatus.ADDED,
-        snapshot_id=number,
-        sequence_number=None,
-        file_sequence_number=None,
-    )
     with manifests.write_manifest(
         _FORMAT, table.spec(), table.schema(), output, number, _CODEC
     ) as writer:
         for data_file in data_files:
-            writer.add(create(data_file=data_file))
+            entry = manifests.ManifestEntry.from_args(
+                status=manifests.ManifestEntryStatus.ADDED,
+                snapshot_id=number,
+                sequence_number=None,
+                file_sequence_number=None,
+                data_file=data_file,
+            )
+            writer.add(entry)
     return writer.to_manifest_file()
 
 

@@ -89,15 +89,15 @@ def known_release(db: Releases, release: str | None) -> str | None:
     """Return the requested release or the default, None for all; a missing one is a UsageError."""
     release = release if release is not None else db.release
     if release is not None:
-        _require_held(db, "release", [release], index_question("releases"), "dbtool releases")
+        _require_held(db, "release", [release], "dbtool releases", "releases")
     return release
 
 
 def _require_held(
-    db: Releases, kind: str, wanted: Iterable[str | int], held: Question, listing: str
+    db: Releases, kind: str, wanted: Iterable[str | int], listing: str, name: str, **values: Any
 ) -> None:
-    """Raise an error for a wanted name or number that is not in the first column of `held`."""
-    there = dict.fromkeys(str(each) for (each, *_) in db.result(held))
+    """Raise an error for a wanted name or number that is not in the first column of a question."""
+    there = dict.fromkeys(str(each) for (each, *_) in db.result(index_question(name, **values)))
     for each in map(str, wanted):
         if each not in there:
             raise unknown(kind, each, there, listing)
@@ -124,8 +124,7 @@ def unknown_workload(word: str, held: Iterable[str]) -> UsageError:
 def require_metric(db: Releases, metric: str | None) -> None:
     """Raise a UsageError for a metric without a column."""
     if metric is not None:
-        listing = "dbtool sql 'DESCRIBE measurements'"
-        _require_held(db, "metric", [metric], index_question("held_metrics"), listing)
+        _require_held(db, "metric", [metric], "dbtool sql 'DESCRIBE measurements'", "held_metrics")
 
 
 def branched_from(workload: str) -> str | None:
@@ -186,8 +185,7 @@ def chosen_studies(
     chosen = {"workloads": names, "release": release}
     if sizes is not None:
         listing = f"dbtool studies {' '.join(names[:1])}".rstrip()
-        held = index_question("held_batch_sizes", **chosen)
-        _require_held(db, "batch size", sizes, held, listing)
+        _require_held(db, "batch size", sizes, listing, "held_batch_sizes", **chosen)
     return chosen | {"batch_sizes": sizes}
 
 
@@ -196,7 +194,7 @@ def chosen_trials(db: Releases, chosen: Mapping[str, Any], trial_id: Numbers) ->
     wanted = _numbers(trial_id, "trial_id")
     if wanted is not None:
         listing = f"dbtool trials {' '.join(chosen['workloads'][:1])}".rstrip()
-        _require_held(db, "trial", wanted, index_question("held_trials", **chosen), listing)
+        _require_held(db, "trial", wanted, listing, "held_trials", **chosen)
     return wanted
 
 
