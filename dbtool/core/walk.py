@@ -101,22 +101,18 @@ def entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
         raise access_error(folder, error) from error
 
 
-def _raised(error: AccessError) -> None:
-    raise error
-
-
 def walk(
     top: str | os.PathLike[str],
     *,
     hidden: bool = True,
-    on_error: Callable[[AccessError], None] = _raised,
+    on_error: Callable[[AccessError], None] | None = None,
 ) -> Iterator[os.DirEntry[str]]:
     """Yield the entries of a folder and its subfolders, folders included; links are not followed.
 
     Args:
         top: the folder.
         hidden: whether to yield and enter entries whose names begin with a dot.
-        on_error: called with the error of each unreadable folder; by default the error is raised.
+        on_error: called with the error of each unreadable folder; None to raise the error.
     """
     # Folders may nest more deeply than Python can recurse.
     waiting = [os.fspath(top)]
@@ -124,6 +120,8 @@ def walk(
         try:
             found = entries(waiting.pop())
         except AccessError as error:
+            if on_error is None:
+                raise
             on_error(error)
             continue
         if not hidden:
