@@ -209,9 +209,9 @@ def _remove_abandoned(found: Iterable[os.DirEntry[str]]) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def unfinished_folder(parent: Path, name: str) -> Path:
-    """Return the path of a folder that `remove_unfinished` takes for abandoned."""
-    return parent / f"{_PREFIX}{name}{_FOLDER}"
+def unfinished_folder(parent: Path) -> Path:
+    """Return a new path of a folder that `remove_unfinished` takes for abandoned."""
+    return parent / f"{_PREFIX}{secrets.token_hex(8)}{_FOLDER}"
 
 
 def _remove_unlocked(path: Path) -> None:

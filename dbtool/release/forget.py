@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -52,7 +51,7 @@ def forget(release: str) -> Forgotten:
             raise UsageError(f"the release {release!r} ships with dbtool and stays")
         raise unknown(f"release in {own}", release, found, "dbtool releases")
     measurements = sum(file.rows or 0 for file in read_manifest(folder).shards)
-    gone = unfinished_folder(own, secrets.token_hex(8))
+    gone = unfinished_folder(own)
     with locked(folder, 0.0):
         if any(e.name.startswith(SWEEP_LOCK) and is_locked(e.path) for e in entries(folder)):
             raise DbtoolError(f"a sweep is at work in {folder}: stop it first")
