@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import UsageError
-from producers.search import OUTER, Range
-from producers.workloads.definition import EvaluationRule
+from producers.search import OUTER, Metaparameter, Range, SearchSpace
+from producers.workloads.definition import EvaluationRule, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from producers.search import Metaparameter, SearchSpace
-    from producers.workloads.definition import Workload
 
 # All trials are evaluated as the one says, those that have come near the goal as the other does; or
 # after fewer examples, where the workload's own rule asks for that.

@@ -11,14 +11,14 @@ from urllib.parse import quote
 from dbtool.core.errors import UsageError
 from dbtool.core.footer import Study
 from dbtool.core.manifest import SWEEP_WORK
-from producers.configuration import DEFAULT_TRIALS
-from producers.lockstep import refuse_lockstep
-from producers.search import StepsRange, points, search_space_json
+from producers.configuration import DEFAULT_TRIALS, Plan, Sweep
+from producers.lockstep import LockstepRule, refuse_lockstep
+from producers.search import SearchSpace, StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
 from producers.workloads.batch_schedule import scheduled
-from producers.workloads.definition import recorded_workload
+from producers.workloads.definition import Workload, recorded_workload
 from producers.workloads.own import load_own
-from producers.workloads.presets import NO_PRESET, preset_data
+from producers.workloads.presets import NO_PRESET, Preset, preset_data
 from producers.workloads.registry import find_workloads
 from producers.workloads.replace import parse_replacement, replace_data
 
@@ -26,12 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from producers.branches import Branch
-    from producers.configuration import Plan, Sweep
-    from producers.lockstep import LockstepRule
-    from producers.search import SearchSpace
     from producers.training.run import BlockTrials
-    from producers.workloads.definition import Workload
-    from producers.workloads.presets import Preset
 
 # Bounds the memory of a block's batch losses, and the time that a kill can cost.
 _MOST_STEPS_A_BLOCK = 30_000_000

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import counted
-from producers.sweep.run import held_index, next_blocks
+from producers.sweep.run import SweepEvents, held_index, next_blocks
 from producers.training.checkpoints import Interrupted
 from producers.training.mesh import is_first, on_any
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dbtool.core.shards import Shard
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
-    from producers.sweep.run import SweepEvents
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SECONDS_TO_HEAR = 1.0

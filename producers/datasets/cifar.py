@@ -21,7 +21,7 @@ import numpy as np
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found, read_bytes
-from producers.datasets.split import Split, check_labels, in_memory, split_order
+from producers.datasets.split import Dataset, Request, Split, check_labels, in_memory, split_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from producers.datasets.split import Dataset, Request
 
 _CLASSES = 10
 _KNOWN_SIZES = {"train": 50_000, "test": 10_000}

@@ -22,7 +22,7 @@ import polars as pl
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found, read_bytes
-from producers.datasets.split import Dataset, Order, fixed_permutation
+from producers.datasets.split import Dataset, Order, Request, fixed_permutation
 from producers.datasets.streamed import EncodedImage, StreamedImages
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from producers.datasets.split import Request
 
 _SPLITS = ("train", "validation", "test")
 _TRAINABLE = "classes-trainable.txt"

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from dbtool.core.errors import DbtoolError, UsageError
-from producers.datasets.forms import ImageForm, TextForm
+from producers.datasets.forms import Form, ImageForm, TextForm
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
 
-    from producers.datasets.forms import Form
 
 VALIDATION_SPLIT_SEED = 181_103_600
 """Seeds the order of the official training examples: the number of the paper, arXiv:1811.03600."""

@@ -25,18 +25,16 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.resources import libraries_of
 from dbtool.core.shards import write_shard
 from producers.devices import configure_devices, keep_compiled
-from producers.sweep.run import next_blocks, sweep_writer
-from producers.workloads.own import LOADED, blaming_own_code, load_file, load_own
+from producers.sweep.run import SweepEvents, next_blocks, sweep_writer
+from producers.workloads.own import LOADED, OwnFile, blaming_own_code, load_file, load_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from producers.configuration import SweepOptions
     from producers.plan import StudyPlan
-    from producers.sweep.run import SweepEvents
     from producers.sweep.session import StudySession
     from producers.workloads.definition import Origin
-    from producers.workloads.own import OwnFile
 
 _SAME_EVERYWHERE = ("jax", "jaxlib", "flax", "optax", "numpy", "pyarrow")
 # Machines that come and go end workers at any time, so that a block may be trained anew as long as

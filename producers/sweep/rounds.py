@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.footer import Footer
+from dbtool.core.footer import Footer, Study
 from dbtool.core.release import shard_paths
 from dbtool.core.shards import read_footer, read_tables, write_shard
 from producers.lockstep import Optimum, Windows, together
-from producers.search import points, search_space_json
+from producers.search import SearchSpace, points, search_space_json
 from producers.seeds import SEARCH, derived_seed
 from producers.sweep.outcome import best_of, values_of
 from producers.sweep.run import ROUNDS_FOLDER, refuse_other
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dbtool.core.footer import Study
     from dbtool.core.index import Index
     from producers.plan import StudyPlan
-    from producers.search import SearchSpace
     from producers.sweep.session import StudySession
     from producers.training.run import BlockTrials
 

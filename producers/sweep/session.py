@@ -15,17 +15,17 @@ import numpy as np
 from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import Footer, Trial
 from producers.datasets.registry import load_dataset
-from producers.datasets.split import Split
+from producers.datasets.split import Dataset, Examples, ExampleSource, Split
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
 from producers.sweep.memory import at_a_time, memory_to_train, told_choice
-from producers.training.block import BlockProgram
-from producers.training.block_record import Slots
+from producers.training.block import BlockProgram, SplitArrays
+from producers.training.block_record import BlockRecord, Progress, Slots
 from producers.training.checkpoints import Checkpoints
 from producers.training.fit import device_memory
 from producers.training.mesh import device_mesh, from_first
-from producers.training.run import Splits, train_block
-from producers.training.step import trainer
+from producers.training.run import BlockTrials, Splits, train_block
+from producers.training.step import Trainer, TrialState, trainer
 from producers.workloads.own import blaming_own_code
 
 if TYPE_CHECKING:
@@ -37,12 +37,7 @@ if TYPE_CHECKING:
     from producers.branches import Branch
     from producers.configuration import SweepOptions
     from producers.datasets.forms import Form
-    from producers.datasets.split import Dataset, Examples, ExampleSource
     from producers.plan import StudyPlan
-    from producers.training.block import SplitArrays
-    from producers.training.block_record import BlockRecord, Progress
-    from producers.training.run import BlockTrials
-    from producers.training.step import Trainer, TrialState
     from producers.training.stopping import FirstToGoal
     from producers.workloads.definition import Workload
 

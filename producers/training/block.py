@@ -23,7 +23,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
 from producers.training.parts import Parts, PartsProgram
 from producers.training.pruning import connection_sensitivity, masks
-from producers.training.step import of_each, of_each_if_any, of_group
+from producers.training.step import Trainer, TrialState, of_each, of_each_if_any, of_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from producers.datasets.split import Split
     from producers.training.measures import Measure
-    from producers.training.step import Trainer, TrialState
 
     Metaparameters = Mapping[str, jax.Array]
 

@@ -18,12 +18,10 @@ import numpy as np
 import optax
 
 from dbtool.core.errors import unknown
-from producers.datasets.forms import PADDING
+from producers.datasets.forms import PADDING, Form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from producers.datasets.forms import Form
 
     Metaparameters = Mapping[str, jax.Array]
     Totals = dict[str, jax.Array]

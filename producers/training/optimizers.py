@@ -57,15 +57,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbtool.core.errors import unknown
-from producers.search import Range
+from producers.search import Metaparameter, Range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import jax
     import optax
-
-    from producers.search import Metaparameter
 
     Metaparameters = Mapping[str, jax.Array]
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from producers.training.batches import IndexDraw, phases
-from producers.training.block import SplitArrays
+from producers.training.batches import BatchSchedule, IndexDraw, Phase, phases
+from producers.training.block import BlockProgram, SplitArrays
 from producers.training.block_record import BlockRecord, Progress, Slots
-from producers.training.measures import MEASURES, SECONDS
+from producers.training.measures import MEASURES, SECONDS, Measure
 from producers.training.mesh import on_host
 from producers.training.optimizers import LEARNING_RATE
 from producers.training.stream import StreamedDraw, streamed_slices
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from producers.datasets.split import ExampleSource
-    from producers.training.batches import BatchSchedule, Phase
-    from producers.training.block import BlockProgram
     from producers.training.checkpoints import Checkpoints
-    from producers.training.measures import Measure
     from producers.training.step import TrialState
     from producers.training.stopping import FirstToGoal
 

@@ -15,23 +15,18 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 
-from producers.datasets.forms import GREY_28, ImageForm
+from producers.datasets.forms import GREY_28, Form, ImageForm
 from producers.models.language import LanguageModel
 from producers.models.registry import model_definition
-from producers.training.objectives import objective_for
-from producers.training.optimizers import LEARNING_RATE, optimizer_definition
+from producers.training.objectives import Objective, Totals, objective_for
+from producers.training.optimizers import LEARNING_RATE, OptimizerDefinition, optimizer_definition
 from producers.training.pruning import masked
-from producers.training.schedules import schedule_definition
+from producers.training.schedules import ScheduleDefinition, schedule_definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from jax.typing import DTypeLike
-
-    from producers.datasets.forms import Form
-    from producers.training.objectives import Objective, Totals
-    from producers.training.optimizers import OptimizerDefinition
-    from producers.training.schedules import ScheduleDefinition
 
     Metaparameters = Mapping[str, jax.Array]
 

@@ -17,8 +17,8 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from producers.datasets.forms import ImageForm
-from producers.datasets.split import Split
+from producers.datasets.forms import Form, ImageForm
+from producers.datasets.split import ExampleSource, Split
 from producers.seeds import AUGMENTATION
 from producers.training.batches import BatchStream
 from producers.training.mesh import DATA, TRIAL, from_processes
@@ -27,8 +27,6 @@ from producers.training.parts import Parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from producers.datasets.forms import Form
-    from producers.datasets.split import ExampleSource
     from producers.training.block import BlockProgram
 
 WAITED = "/dbtool/waited_for_examples"

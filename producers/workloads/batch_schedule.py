@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError
 from dbtool.core.footer import check_names
-from producers.workloads.definition import recorded_workload
-
-if TYPE_CHECKING:
-    from producers.workloads.definition import Workload
+from producers.workloads.definition import Workload, recorded_workload
 
 
 def scheduled(workload: Workload, text: str) -> Workload:

@@ -8,20 +8,15 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbtool.core.footer import Workload as RecordedWorkload
-from producers.datasets.forms import GREY_28
+from producers.datasets.forms import GREY_28, Form
 from producers.datasets.registry import DATASETS
-from producers.datasets.split import RANDOM_5_000
-from producers.search import SCRAMBLED, search_space_json
-from producers.training.batches import phases
+from producers.datasets.split import RANDOM_5_000, HeldOut
+from producers.search import SCRAMBLED, Metaparameter, Sobol, StepsRange, search_space_json
+from producers.training.batches import BatchSchedule, phases
 from producers.training.optimizers import optimizer_definition
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-    from producers.datasets.forms import Form
-    from producers.datasets.split import HeldOut
-    from producers.search import Metaparameter, Sobol, StepsRange
-    from producers.training.batches import BatchSchedule
 
     SearchSpace = tuple[tuple[str, Metaparameter | StepsRange], ...]
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError, unknown
 from producers.configuration import DEFAULT_TRIALS
-from producers.datasets.forms import ImageForm, TextForm
+from producers.datasets.forms import Form, ImageForm, TextForm
 from producers.datasets.registry import DATASETS, write_made_up
 from producers.workloads.replace import Replacement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from producers.datasets.forms import Form
     from producers.workloads.definition import Workload
 
 # As many examples as made-up data has for validation and for testing.

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError, closest, unknown
 from dbtool.core.files import expanded
-from producers.datasets.forms import TextForm
+from producers.datasets.forms import Form, TextForm
 from producers.datasets.registry import DATASETS
 from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from producers.datasets.forms import Form
     from producers.datasets.split import Dataset
     from producers.workloads.definition import Workload
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
-from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY
+from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from producers.workloads.definition import Workload
 
 # In the order that a person asks for them.
 _SETTINGS = (  # noqa: SIM905 (a list would take a line a word)

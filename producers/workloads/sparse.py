@@ -10,7 +10,7 @@ the third dimension on.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from producers.datasets.forms import (
     CIFAR_10_BY_CHANNEL,
@@ -23,15 +23,13 @@ from producers.search import Range, Sobol, StepsRange
 from producers.workloads.definition import (
     SPARSITY_STUDY,
     EvaluationRule,
+    SearchSpace,
     StepBudget,
     Workload,
     powers,
 )
 from producers.workloads.mnist import ALL, mnist_workload
 from producers.workloads.published import cifar_10_workload
-
-if TYPE_CHECKING:
-    from producers.workloads.definition import SearchSpace
 
 _OPTIMIZERS = ("sgd", "momentum", "nesterov_momentum")
 _SPARSITIES = (0.0, 0.5, 0.7, 0.9)

@@ -16,6 +16,7 @@ from producers.datasets.split import (
     VALIDATION_SPLIT_SEED,
     Dataset,
     HeldOut,
+    Request,
     fixed_permutation,
     split_order,
 )
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from producers.datasets.split import Request
 
 _SUBSETS = HALF_CLASSES, HALF_IMAGES = ("half_classes", "half_images")
 # Another order than that of the images.

@@ -14,16 +14,14 @@ import numpy as np
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found
-from producers.datasets.mnist.locate import SOURCES, find_file, locate
-from producers.datasets.split import Split, check_labels, in_memory, split_order
+from producers.datasets.mnist.locate import SOURCES, DataSource, VerifiedFile, find_file, locate
+from producers.datasets.split import Dataset, Request, Split, check_labels, in_memory, split_order
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
 
-    from producers.datasets.mnist.locate import DataSource, VerifiedFile
-    from producers.datasets.split import Dataset, Request
 
 _MAGIC = b"\0\0\x08"  # of unsigned bytes; the number of dimensions follows
 _MAGIC_BYTES = _SIZE_BYTES = 4

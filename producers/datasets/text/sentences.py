@@ -14,21 +14,21 @@ import numpy as np
 from dbtool.core.errors import DbtoolError
 from dbtool.core.walk import files_matching
 from producers.datasets.folders import candidate_folders, not_found
-from producers.datasets.forms import PADDING
-from producers.datasets.split import VALIDATION_SPLIT_SEED, Dataset, Split, checked_count
-from producers.datasets.text.corpus import open_corpus
+from producers.datasets.forms import PADDING, TextForm
+from producers.datasets.split import VALIDATION_SPLIT_SEED, Dataset, Request, Split, checked_count
+from producers.datasets.text.corpus import Corpus, open_corpus
 from producers.datasets.text.lines import lines_of_text, lines_of_wet
-from producers.datasets.text.vocabulary import BYTES_A_TOKEN, check_sentences, vocabulary_for
+from producers.datasets.text.vocabulary import (
+    BYTES_A_TOKEN,
+    Vocabulary,
+    check_sentences,
+    vocabulary_for,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
-
-    from producers.datasets.forms import TextForm
-    from producers.datasets.split import Request
-    from producers.datasets.text.corpus import Corpus
-    from producers.datasets.text.vocabulary import Vocabulary
 
     Numbers = npt.NDArray[np.int64]
 

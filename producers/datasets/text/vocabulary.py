@@ -20,13 +20,12 @@ import numpy as np
 from dbtool.core.errors import DbtoolError, UsageError
 from producers.datasets.folders import keep, read_bytes, text_cache
 from producers.datasets.forms import PADDING
-from producers.datasets.split import Split
+from producers.datasets.split import Request, Split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from producers.datasets.split import Request
 
 BEGIN, END, UNKNOWN = 1, 2, 3
 """The tokens before a text, after it, and of what no other token stands for."""
