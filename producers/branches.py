@@ -42,13 +42,7 @@ PARENT_TRIAL, PARENT_STEP, PARENT_BATCH_SIZE = "parent_trial", "parent_step", "p
 
 @dataclass(frozen=True)
 class Parent:
-    """A trial that is trained again up to the steps at which it branches.
-
-    Attributes:
-        trial_id: its number in its study.
-        seed: its seed.
-        metaparameters: those it was trained with.
-    """
+    """A trial that is trained again up to the steps at which it branches."""
 
     trial_id: int
     seed: int
@@ -185,10 +179,7 @@ def branched_studies(
 
 
 def _parents(study: StudyPlan, folder: Path, last: int) -> tuple[str, tuple[Parent, ...]]:
-    """Return the first trials of a study past its goal that were still on their way at a step.
-
-    Comes with the name of their release.
-    """
+    """Return a study's first trials to pass its goal after a step, and their release's name."""
     held = held_index(folder).trials_of(*study.key)
     numbers: list[int] = []
     if held:

@@ -36,13 +36,7 @@ _Multiple = Annotated[float, Meta(gt=0, le=1_000, description="a number above 0,
 
 @dataclass(frozen=True)
 class Option:
-    """How a field is given on the command line.
-
-    Attributes:
-        help: what it does, for people.
-        metavar: stands for its value in the help; None where its values name themselves.
-        envvar: the environment variable that stands in for it.
-    """
+    """How a field is given on the command line, in the words of Typer."""
 
     help: str
     metavar: str | None = None
@@ -50,11 +44,7 @@ class Option:
 
 
 class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Studies that are trained alike: a table [[sweep]] of a plan.
-
-    Attributes:
-        workloads: names or patterns.
-    """
+    """Studies that are trained alike: a table [[sweep]] of a plan."""
 
     workloads: Annotated[
         tuple[_Text, ...],
@@ -188,11 +178,7 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a release trains.
-
-    Attributes:
-        sweep: studies, none of which may be in two of them.
-    """
+    """What a release trains; no study may be in two of its sweeps."""
 
     sweep: Annotated[
         tuple[Sweep, ...],
@@ -252,12 +238,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Slice:
-    """One of so many shares of a sweep.
-
-    Attributes:
-        number: from 1 to count.
-        count: how many shares there are.
-    """
+    """The share of that number, from 1, of so many shares of a sweep."""
 
     number: int
     count: int

@@ -128,13 +128,8 @@ def provenance(
 ) -> dict[str, Any]:
     """Return what a shard records of the program, its libraries and the device.
 
-    Args:
-        batches: "own" where each trial draws its own, "shared" where a study's trials share them.
-        devices_a_trial: how many devices shared each batch.
-        micro_batch: how many examples passed through the model at a time.
-        side_by_side: how many trials a device trained at the same time.
-        remat: whether activations were computed again in the backward pass.
-        origin: the code that defines the workload, where this package does not.
+    Batches are "own" where each trial draws its own, "shared" where a study's trials share them.
+    The origin is the code that defines the workload, where this package does not.
     """
     import jax
 

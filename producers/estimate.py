@@ -146,11 +146,8 @@ def operations(function: Callable[..., Any], *arguments: Any) -> int:
     """Count the multiplications and additions of a function's matrix products and convolutions.
 
     Zeros around images count as what they are multiplied with. Of branches the longest counts; a
-    loop counts as often as it runs where that follows from its shapes, else once.
-
-    Args:
-        function: of arrays, or of trees of them.
-        arguments: these, or their shapes and types.
+    loop counts as often as it runs where that follows from its shapes, else once. The function
+    takes arrays or trees of them, the arguments are these, or their shapes and types.
     """
     return _of_jaxpr(jax.make_jaxpr(function)(*arguments).jaxpr)
 

@@ -148,13 +148,7 @@ _RATE_DECADES, _MOMENTUM_DECADES = 1.5, 1.0
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best trial of a study, around which others search.
-
-    Attributes:
-        batch_size: of the study.
-        trial_id: the trial.
-        metaparameters: its name to value.
-    """
+    """The best trial of a study, around which others search."""
 
     batch_size: int
     trial_id: int

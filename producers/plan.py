@@ -164,13 +164,9 @@ def planned_studies(
 ) -> Iterator[list[StudyPlan]]:
     """Yield the studies of a plan in order; data made up for them exists while the block runs.
 
-    Args:
-        plan: what to train.
-        preset: gives what the plan leaves open.
-        dtype: what models compute in.
-        vocabulary: a text data set's subword vocabulary; None to have one trained.
-        path: of the plan's file, for messages, and whose folder relative ones are seen from; None
-            where a command's options are the plan.
+    The preset gives what the plan leaves open, and a subword vocabulary is trained where none is
+    given. The path is that of the plan's file, for messages, and relative ones are seen from its
+    folder; None where a command's options are the plan.
 
     Raises:
         UsageError: a workload is unknown, a batch size does not fit one, a study is named twice, or
@@ -231,12 +227,8 @@ def plan_studies(
 ) -> list[StudyPlan]:
     """Return the studies of a workload in a sweep, in the order of their search.
 
-    Args:
-        plan: what holds for all of its sweeps.
-        sweep: what holds for this one; its own names of workloads are passed over.
-        workload: what to train.
-        preset: gives what the sweep leaves open.
-        folder: stands in for the workload's data set; None where it trains on its own.
+    The sweep's own names of workloads are passed over, and the preset gives what it leaves open.
+    The folder stands in for the workload's data set; None where it trains on its own.
 
     Raises:
         UsageError: a batch size is larger than the training set, or the workload cannot be searched

@@ -120,12 +120,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class StepsRange:
-    """A whole number of steps between two shares of those that a trial trains.
-
-    Attributes:
-        minimum: the smallest share.
-        maximum: the largest share.
-    """
+    """A whole number of steps between two shares of those that a trial trains."""
 
     minimum: float
     maximum: float
@@ -189,13 +184,7 @@ def points(
     """Return points first, first + 1, … of a Sobol sequence over a search space.
 
     Point k depends on the space, the seed and the sequence, not on how many points are requested.
-
-    Args:
-        space: name to range or choice; the order of the names sets the order of the dimensions.
-        seed: scrambles the sequence.
-        first: number of the first point, counted from 0.
-        count: how many points.
-        sobol: the sequence.
+    Points are counted from 0, and the order of the names sets the order of the dimensions.
     """
     from scipy.stats import qmc
 

@@ -83,8 +83,7 @@ def signature() -> inspect.Signature:
 
 def sweep_options(values: Values) -> SweepOptions:
     """How to train, from the command line."""
-    given = _given(values, SweepOptions)
-    options = _checked({**given, **_lists_of_numbers(given, SweepOptions)}, SweepOptions)
+    options = _checked(_given(values, SweepOptions), SweepOptions)
     of_branches = ("branch_from", "branch_factors", "branch_rates", "branch_window")
     if options.branch_at is None and any(getattr(options, name) for name in of_branches):
         raise UsageError("name the steps at which trials branch with --branch-at, such as 500,2000")
@@ -136,7 +135,7 @@ def plan_of(values: Values, release: str) -> Plan:
             "name what to train, such as `dbtool produce mnist/fc_64_64_64/sgd`, or all with "
             "--all; `dbtool produce --list` lists the workloads"
         )
-    of_sweep |= _lists_of_numbers(of_sweep, Sweep)
+
     check_name(of_plan.get("release", release))
     of_sweep["workloads"] = [workload.name for workload in chosen_workloads(values)]
     sweep = _checked(of_sweep, Sweep)
@@ -236,8 +235,11 @@ def _given(values: Values, kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 def _checked(values: dict[str, Any], kind: type[T]) -> T:
     """Return the configuration of these values; what is wrong is named as an option."""
+    types = get_type_hints(kind)
+    lists = [name for name in values if types.get(name) in _NUMBERS]
+    numbers = {name: _numbers(name, values[name], *_NUMBERS[types[name]]) for name in lists}
     try:
-        return convert(values, kind)
+        return convert(values | numbers, kind)
     except InvalidError as error:
         # Other names of options are words as well.
         names = rf"^({'|'.join(values)})\b(\.\d+)?|\b(budget|search|feasible|replace)\b"
@@ -247,13 +249,6 @@ def _checked(values: dict[str, Any], kind: type[T]) -> T:
 
 def _flag(name: str) -> str:
     return f"--{name.rstrip('_').replace('_', '-')}"
-
-
-def _lists_of_numbers(values: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, list[float]]:
-    """Return those of the values that are numbers with commas between them."""
-    types = get_type_hints(kind)
-    lists = [name for name in values if types.get(name) in _NUMBERS]
-    return {name: _numbers(name, values[name], *_NUMBERS[types[name]]) for name in lists}
 
 
 def _numbers(

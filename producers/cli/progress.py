@@ -36,12 +36,7 @@ _FEW = 3
 
 
 class Remarks:
-    """Collects what is odd about the trials of a sweep, shard by shard.
-
-    Args:
-        studies: of the sweep.
-        out: the release folder that its shards are written to.
-    """
+    """Collects what is odd about the trials of a sweep, shard by shard."""
 
     def __init__(self, studies: Sequence[StudyPlan], out: Path) -> None:
         self._studies = {study.key: study for study in studies}
@@ -214,11 +209,7 @@ def _why_nothing(studies: Sequence[StudyPlan], out: Path, options: SweepOptions)
 
 
 class Watch:
-    """The rows of the studies that a run trains.
-
-    Args:
-        on_line: called with each line once it is final: of a workload, and of a study at its end.
-    """
+    """The rows of the studies that a run trains; `on_line` takes each line once it is final."""
 
     def __init__(self, on_line: Callable[[str], None] = lambda _: None) -> None:
         self._on_line = on_line

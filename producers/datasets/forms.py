@@ -85,10 +85,12 @@ class TextForm:
         evaluation_length: tokens of an example of validation and test at most; None for `length`.
         input_dtype: the type of an example's inputs.
         target_dtype: that of its targets.
+        objective: what training minimises unless a workload names another objective.
     """
 
     input_dtype: ClassVar[str] = "int32"
     target_dtype: ClassVar[str] = "int32"
+    objective: ClassVar[str] = "next_token"
 
     vocabulary: int
     length: int
@@ -110,11 +112,6 @@ class TextForm:
     def logits_shape(self) -> tuple[int, ...]:
         """The shape of what a model returns for an example."""
         return (self.length, self.vocabulary)
-
-    @property
-    def objective(self) -> str:
-        """What training minimises unless a workload names another objective."""
-        return "next_token"
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,12 @@ def load_open_images(request: Request) -> Dataset:
         for split in _SPLITS
     }
     for one, other in itertools.combinations(_SPLITS, 2):
-        _check_apart(folder, one, files[one], other, files[other])
+        shared = np.intersect1d(files[one].images, files[other].images, assume_unique=True)
+        if len(shared):
+            raise DbtoolError(
+                f"{folder} labels {len(shared):,} images both in {one} and in {other}, first"
+                f" {image_id(int(shared[0]))}; replace the label files by the official ones"
+            )
     form = replace(form, classes=len(names), multi_label=True)
     order = Order(held_out=np.empty(0, np.int64), train=fixed_permutation(len(files["train"])))
     train = order.first(request.source, request.train_examples)
@@ -172,17 +177,6 @@ def _ids_of_files(folder: Path) -> npt.NDArray[np.uint64]:
     with os.scandir(folder) as entries:
         found = (match for entry in entries if (match := _IMAGE_NAME.fullmatch(entry.name)))
         return np.fromiter((int(match[1], 16) for match in found), np.uint64)
-
-
-def _check_apart(
-    folder: Path, one: str, files: LabelledFiles, other: str, others: LabelledFiles
-) -> None:
-    shared = np.intersect1d(files.images, others.images, assume_unique=True)
-    if len(shared):
-        raise DbtoolError(
-            f"{folder} labels {len(shared):,} images both in {one} and in {other}, first"
-            f" {image_id(int(shared[0]))}; replace the label files by the official ones"
-        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,56 +61,34 @@ class DatasetDefinition:
         return load(request)
 
 
+_STREAMED = partial(DatasetDefinition, is_streamed=True)
+
 DATASETS: dict[str, DatasetDefinition] = {
     each.name: each
     for each in (
         *(
-            DatasetDefinition(
-                name,
-                "mnist.images:load_idx",
-                "write_idx",
-                held_out=(5_000, 10_000),
-                chooses_held_out=True,
+            DatasetDefinition(name, load, write, (5_000, 10_000), chooses_held_out=True)
+            for name, load, write in (
+                ("mnist", "mnist.images:load_idx", "write_idx"),
+                ("fashion_mnist", "mnist.images:load_idx", "write_idx"),
+                ("cifar_10", "cifar:load_cifar_10", "write_cifar_10"),
             )
-            for name in ("mnist", "fashion_mnist")
         ),
-        DatasetDefinition(
-            "cifar_10",
-            "cifar:load_cifar_10",
-            "write_cifar_10",
-            held_out=(5_000, 10_000),
-            chooses_held_out=True,
-        ),
-        DatasetDefinition(
+        _STREAMED(
             "imagenet",
             "imagenet.images:load_imagenet",
             "write_imagenet",
             held_out=(50_000, 50_045),
             subsets=("half_classes", "half_images"),
-            is_streamed=True,
         ),
-        DatasetDefinition(
-            "open_images_v4",
-            "open_images:load_open_images",
-            "write_open_images",
-            held_out=(41_225, 124_293),
-            is_streamed=True,
+        _STREAMED(
+            "open_images_v4", "open_images:load_open_images", "write_open_images", (41_225, 124_293)
         ),
-        DatasetDefinition(
-            "lm1b",
-            "text.sentences:load_lm1b",
-            "write_lm1b",
-            held_out=(6_075, 6_206),
-            is_streamed=True,
+        _STREAMED("lm1b", "text.sentences:load_lm1b", "write_lm1b", (6_075, 6_206)),
+        _STREAMED(
+            "common_crawl", "text.sentences:load_common_crawl", "write_common_crawl", (6_075, 6_075)
         ),
-        DatasetDefinition(
-            "common_crawl",
-            "text.sentences:load_common_crawl",
-            "write_common_crawl",
-            held_out=(6_075, 6_075),
-            is_streamed=True,
-        ),
-        DatasetDefinition("brown", "text.brown:load_brown", "write_brown", held_out=(2_000, 2_000)),
+        DatasetDefinition("brown", "text.brown:load_brown", "write_brown", (2_000, 2_000)),
     )
 }
 """Those of this package, and those that `producers.workloads.own` adds, by their names."""

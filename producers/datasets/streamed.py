@@ -45,10 +45,8 @@ _FILE_FORMATS = ("JPEG", "PNG")
 class EncodedImage:
     """An image as its file holds it.
 
-    Attributes:
-        content: the whole file.
-        target: its class from zero; or of several labels uint8 [classes], as a Split has them.
-        origin: the file, for errors.
+    Its target is its class from zero, or of several labels uint8 [classes], as a Split has them;
+    its origin is the file, for errors.
     """
 
     content: bytes

@@ -11,14 +11,9 @@ if TYPE_CHECKING:
 
 
 def through(block: nnx.Module, activations: jax.Array, *, remat: bool, **words: Any) -> jax.Array:
-    """Return what a block makes of activations.
+    """Return what a block, which may update what it holds, makes of activations and `words`.
 
-    Args:
-        block: called with the activations and `words`; it may update what it holds.
-        activations: an array of the shape that it takes.
-        remat: whether the block's own activations are computed again in the backward pass instead
-            of kept.
-        words: what else it is called with.
+    With `remat`, its own activations are computed again in the backward pass instead of kept.
     """
 
     def call(block: Any, activations: jax.Array) -> jax.Array:

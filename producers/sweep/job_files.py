@@ -30,14 +30,9 @@ _GRACE = 120
 
 @dataclass(frozen=True)
 class Job:
-    """The slices of a sweep.
+    """The slices of a sweep, each with so many CPU cores and GPUs.
 
-    Attributes:
-        words: those of `dbtool produce` that say what to train and how.
-        out: the release folder.
-        slices: how many slices there are.
-        cpus: CPU cores of each.
-        gpus: GPUs of each.
+    The words are those of `dbtool produce` that say what to train and how.
     """
 
     words: tuple[str, ...]

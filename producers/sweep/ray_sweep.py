@@ -229,17 +229,10 @@ def train_block_of(
     expected_versions: dict[str, str],
     file: OwnFile | None = None,
 ) -> tuple[bytes, int]:
-    """Train a block of trials.
+    """Train a block of trials; return the shard's file, and its rows.
 
-    Args:
-        study: of the block.
-        trial_ids: the block.
-        options: of the sweep.
-        expected_versions: of the libraries where the sweep was started.
-        file: of the user's own, that defines the workload; None where there is none.
-
-    Returns:
-        The shard's file, and its rows.
+    Versions are those of the libraries where the sweep was started. The file is the user's own that
+    defines the workload; None where there is none.
 
     Raises:
         DbtoolError: when this node has other versions of the libraries or of the code that defines

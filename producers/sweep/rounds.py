@@ -82,10 +82,7 @@ class Round:
 class LockstepSearch:
     """The search of one study that has a rule of search.
 
-    Args:
-        study: the study.
-        out: the sweep's folder.
-        index: what it lists, the neighbour among it.
+    The index is what the sweep's folder `out` lists, the neighbour among it.
     """
 
     def __init__(self, study: StudyPlan, out: Path, index: Index) -> None:

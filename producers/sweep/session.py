@@ -44,13 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainedBlock:
-    """Trials that were trained together.
-
-    Attributes:
-        footer: what a shard of them says of itself.
-        tables: their rows.
-        checkpoints: of the block, which `done` removes.
-    """
+    """Trials that were trained together: what a shard of them says of itself, and their rows."""
 
     footer: Footer
     tables: Iterator[pa.Table]
@@ -91,12 +85,8 @@ class ParentStates:
 class StudySession:
     """What the blocks of one study share: the data on the devices and the compiled programs.
 
-    Args:
-        study: the study.
-        options: how to train it.
-        stopping: whether to save a checkpoint and stop, as `Checkpoints` takes it.
-        on_record: called with what was measured so far, as by `train_block`.
-        on_choice: called with a sentence on what was chosen for want of memory.
+    Checkpoints take `stopping`, `train_block` takes `on_record`; `on_choice` is called with a
+    sentence on what was chosen for want of memory.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from producers.training.block import BlockProgram
 
-    BatchSchedule = tuple[tuple[int, int], ...]
+BatchSchedule = tuple[tuple[int, int], ...]
 
 # Bounds the memory of the examples' numbers that are drawn ahead of a compiled call.
 _DRAWN_AHEAD = 16_000_000
@@ -113,12 +113,8 @@ class BatchStream:
 class IndexDraw:
     """Drawing of the numbers of training examples that the devices hold.
 
-    Args:
-        program: says how batches are laid out.
-        seeds: of the trials' batch orders; of one where all trials share their batches.
-        examples: size of the training set.
-        batch_size: examples a step.
-        begin: as `BatchStream` takes it.
+    The program says how batches are laid out. The seeds are those of the trials' batch orders, of
+    one where all trials share their batches; the rest is as `BatchStream` takes it.
     """
 
     def __init__(

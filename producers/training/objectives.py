@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     Metaparameters = Mapping[str, jax.Array]
-    Totals = dict[str, jax.Array]
 
+Totals = dict[str, jax.Array]
 _SCORE_BINS = 4096
 
 

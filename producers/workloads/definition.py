@@ -18,7 +18,8 @@ from producers.training.optimizers import optimizer_definition
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    SearchSpace = tuple[tuple[str, Metaparameter | StepsRange], ...]
+
+SearchSpace = tuple[tuple[str, Metaparameter | StepsRange], ...]
 
 BATCH_SIZE_STUDY = "1811.03600"
 SPARSITY_STUDY = "2003.11316"

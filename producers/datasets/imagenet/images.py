@@ -49,13 +49,10 @@ _HOW_TO_GET = (
 
 
 class ClassFolders:
-    """The JPEG files of a folder of class folders: `ImageFiles`.
+    """The JPEG files of a folder that holds a folder a class: `ImageFiles`.
 
     Images are ordered by class and name. Files of other suffixes, and hidden ones, are no images.
-
-    Args:
-        folder: the folder that holds a folder a class.
-        names: the classes in their order; by default the folders' names, sorted.
+    Classes are in the order of `names`, by default that of the folders' names.
     """
 
     def __init__(self, folder: Path, names: Sequence[str] | None = None) -> None:

