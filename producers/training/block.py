@@ -23,7 +23,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
 from producers.training.parts import Parts, PartsProgram
 from producers.training.pruning import connection_sensitivity, masks
-from producers.training.step import Trainer, TrialState, of_each, of_each_if_any, of_group
+from producers.training.step import Examples, Trainer, TrialState, of_each, of_each_if_any, of_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -212,9 +212,7 @@ class BlockProgram:
             trial alive.
         """
         totals: dict[str, jax.Array] = self.compiled_evaluate(
-            states._replace(masks=None),
-            self._put_trials(alive),
-            (split.inputs, split.targets),
+            states._replace(masks=None), self._put_trials(alive), (split.inputs, split.targets)
         )
         return totals
 
@@ -329,7 +327,7 @@ class BlockProgram:
         alive: jax.Array,
         batches: Any,
         steps: jax.Array,
-        training: tuple[jax.Array, jax.Array] | None,
+        training: Examples | None,
     ) -> Any:
         batch_axis = None if self.shared_batches else 0
 
@@ -373,7 +371,7 @@ class BlockProgram:
 
     def _one_step(
         self,
-        training: tuple[jax.Array, jax.Array] | None,
+        training: Examples | None,
         state: TrialState,
         metaparameters: Metaparameters,
         batch: Any,
@@ -383,27 +381,27 @@ class BlockProgram:
         if training is not None:
             batch = tuple(divide(examples[batch]) for examples in training)
         if batch[0].shape[0] == 1:
-            gradient = self.trainer.gradient(state, metaparameters, *(a[0] for a in batch))
+            only = batch[0][0], batch[1][0]
+            gradient = self.trainer.gradient(state, metaparameters, only)
         else:
-            gradient = self.trainer.accumulated_gradient(state, metaparameters, *batch)
+            gradient = self.trainer.accumulated_gradient(state, metaparameters, batch)
         return self.trainer.update(state, metaparameters, gradient), gradient.loss
 
-    def _evaluate_device(self, states: TrialState, alive: jax.Array, split: Any) -> Any:
+    def _evaluate_device(self, states: TrialState, alive: jax.Array, split: Examples) -> Any:
         def evaluate(state: TrialState) -> Any:
             model = self.trainer.evaluated(state), state.statistics
             return self._sum_over(split, partial(self.trainer.evaluation_totals, *model))
 
         return self.over_groups(of_each_if_any(evaluate, 0), alive, states)
 
-    def _sensitivity_device(self, states: TrialState, training: Any) -> Any:
+    def _sensitivity_device(self, states: TrialState, training: Examples) -> Any:
         def sensitivity(state: TrialState) -> Any:
-            def gradients(inputs: jax.Array, targets: jax.Array) -> Any:
-                found = self.trainer.gradient(state, {}, inputs, targets)
+            def gradients(examples: Examples) -> Any:
+                found = self.trainer.gradient(state, {}, examples)
                 # The sum over the examples; their number makes no difference to the order.
-                return jax.tree.map(lambda g: g * inputs.shape[0], found.gradients)
+                return jax.tree.map(lambda g: g * examples[0].shape[0], found.gradients)
 
-            summed = self._sum_over(training, gradients)
-            return connection_sensitivity(state.parameters, summed)
+            return connection_sensitivity(state.parameters, self._sum_over(training, gradients))
 
         return self.over_groups(of_each(sensitivity), states)
 
@@ -423,7 +421,7 @@ class BlockProgram:
 
         return self.over_groups(of_each_if_any(measured, jnp.nan), alive, states, metaparameters)
 
-    def _sum_over(self, split: Any, function: Callable[..., Any]) -> Any:
+    def _sum_over(self, split: Examples, function: Callable[[Examples], Any]) -> Any:
         examples, *shape = split[0].shape
         # Fewer of those that are longer than in training, so that they take as much memory.
         trained_on = math.prod(self.trainer.form.input_shape)
@@ -433,14 +431,14 @@ class BlockProgram:
         whole = examples // size * size
         slices = jax.tree.map(lambda a: a[:whole].reshape(-1, size, *a.shape[1:]), split)
 
-        def add_slice(sums: Any, part: Any) -> tuple[Any, None]:
-            divided = (self.shared_among_devices(array, 0) for array in part)
-            return jax.tree.map(jnp.add, sums, function(*divided)), None
+        def add_slice(sums: Any, part: Examples) -> tuple[Any, None]:
+            divided = jax.tree.map(partial(self.shared_among_devices, axis=0), part)
+            return jax.tree.map(jnp.add, sums, function(divided)), None
 
         function = jax.jit(function, inline=True)  # traced once for its shapes and its code
-        like = jax.eval_shape(function, *(a[:size] for a in split))
+        like = jax.eval_shape(function, jax.tree.map(lambda a: a[:size], split))
         sums = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), like)
         sums, _ = jax.lax.scan(add_slice, sums, slices)
         if whole < examples:
-            sums, _ = add_slice(sums, tuple(a[whole:] for a in split))
+            sums, _ = add_slice(sums, jax.tree.map(lambda a: a[whole:], split))
         return sums

@@ -64,10 +64,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from producers.training.batches import BatchSchedule
-    from producers.training.step import Trainer, TrialState
+    from producers.training.step import Examples, Trainer, TrialState
 
     Metaparameters = Mapping[str, jax.Array]
-    Examples = tuple[jax.Array, jax.Array]
     Metrics = dict[str, jax.Array]
 
 FRACTIONS = tuple(tenths / 10 for tenths in range(1, 10))
@@ -79,11 +78,10 @@ def _gradient_noise_scale(
     trainer: Trainer, state: TrialState, metaparameters: Metaparameters, slices: Examples
 ) -> Metrics:
     def gradient(examples: Examples) -> Any:
-        return masked(trainer.gradient(state, metaparameters, *examples).gradients, state.masks)
+        return masked(trainer.gradient(state, metaparameters, examples).gradients, state.masks)
 
-    return gradient_moments(
-        gradient, slices, slices[0].shape[1], _own_metric(state, metaparameters)
-    )
+    metric = _own_metric(state, metaparameters)
+    return gradient_moments(gradient, slices, slices[0].shape[1], metric)
 
 
 def _own_metric(state: TrialState, metaparameters: Metaparameters) -> Callable[[Any], Any] | None:
@@ -164,10 +162,10 @@ def _gradient_lipschitz_constant(
 
     def gradient(parameters: Any) -> Any:
         moved = state._replace(parameters=parameters)
-        found = trainer.accumulated_gradient(moved, metaparameters, *slices)
+        found = trainer.accumulated_gradient(moved, metaparameters, slices)
         return masked(found.gradients, state.masks)
 
-    here = trainer.accumulated_gradient(state, metaparameters, *slices)
+    here = trainer.accumulated_gradient(state, metaparameters, slices)
     after = trainer.update(state, metaparameters, here).parameters
     update = optax.tree.sub(after, state.parameters)
     constant = gradient_lipschitz_constant(gradient, state.parameters, update)
@@ -211,7 +209,7 @@ def _largest_hessian_eigenvalue(
         def add_slice(total: Any, examples: Examples) -> tuple[Any, None]:
             def gradient(parameters: Any) -> Any:
                 moved = state._replace(parameters=parameters)
-                return trainer.gradient(moved, metaparameters, *examples).gradients
+                return trainer.gradient(moved, metaparameters, examples).gradients
 
             product = hessian_times(gradient, state.parameters, direction)
             return optax.tree.add(total, product), None

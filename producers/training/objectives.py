@@ -9,7 +9,6 @@ depend neither on the slices nor on the devices that shared them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import jax
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     Metaparameters = Mapping[str, jax.Array]
 
 Totals = dict[str, jax.Array]
+Loss = tuple[jax.Array, jax.Array]
 _SCORE_BINS = 4096
 
 
@@ -60,7 +60,6 @@ class Objective(Protocol):
         ...
 
 
-@dataclass(frozen=True)
 class Classification:
     """Cross entropy of the one class of each image, in nats; and the share of wrong classes.
 
@@ -71,9 +70,7 @@ class Classification:
 
     metric_names = ("cross_entropy_error", "classification_error")
 
-    def loss(
-        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
-    ) -> tuple[jax.Array, jax.Array]:
+    def loss(self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters) -> Loss:
         """Return the sum and divisor of the loss, for logits [batch, classes], integers [batch]."""
         losses = cross_entropy(logits, targets)
         if "label_smoothing" in metaparameters:
@@ -98,7 +95,6 @@ class Classification:
         }
 
 
-@dataclass(frozen=True)
 class MultiLabel:
     """Binary cross entropy of every class, and average precision.
 
@@ -113,9 +109,7 @@ class MultiLabel:
 
     metric_names = ("cross_entropy_error", "average_precision")
 
-    def loss(
-        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
-    ) -> tuple[jax.Array, jax.Array]:
+    def loss(self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters) -> Loss:
         """Return the summed loss and how many images, for logits and uint8 [batch, classes]."""
         smoothing = metaparameters.get("label_smoothing", jnp.float32(0))
         wanted = (1 - smoothing) * targets.astype(jnp.float32) + smoothing / 2
@@ -154,23 +148,19 @@ class MultiLabel:
         }
 
 
-@dataclass(frozen=True)
 class NextToken:
     """Cross entropy of each token given those before it, in nats; padding does not count."""
 
     metric_names = ("cross_entropy_error",)
 
-    def loss(
-        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
-    ) -> tuple[jax.Array, jax.Array]:
+    def loss(self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters) -> Loss:
         """Return the sum and divisor of the loss over tokens.
 
         Takes logits [batch, length, vocabulary] and integers [batch, length].
         """
         del metaparameters
-        counted = targets != PADDING
-        loss = jnp.where(counted, cross_entropy(logits, targets), 0.0).sum()
-        return loss, counted.sum().astype(jnp.float32)
+        totals = self.totals(logits, targets)
+        return totals["loss"], totals["tokens"].astype(jnp.float32)
 
     def totals(self, logits: jax.Array, targets: jax.Array) -> Totals:
         """Return the summed cross entropy and the number of tokens."""
@@ -183,15 +173,12 @@ class NextToken:
         return {"cross_entropy_error": _ratio(totals["loss"], totals["tokens"])}
 
 
-@dataclass(frozen=True)
 class SquaredError:
     """The squared difference of predicted and wanted numbers, a mean over outputs and examples."""
 
     metric_names = ("squared_error",)
 
-    def loss(
-        self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters
-    ) -> tuple[jax.Array, jax.Array]:
+    def loss(self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters) -> Loss:
         """Return the sum and divisor of the loss, for float32 [batch, outputs] of either."""
         del metaparameters
         return jnp.square(logits - targets).mean(-1).sum(), jnp.float32(targets.shape[0])

@@ -111,8 +111,12 @@ class OptimizerDefinition:
         return factor if self.proportional else math.sqrt(factor)
 
 
-def _momentum(m: Metaparameters, *, nesterov: bool = False) -> optax.GradientTransformation:
-    return _optax().trace(m["momentum"], nesterov=nesterov)
+def _momentum(m: Metaparameters) -> optax.GradientTransformation:
+    return _optax().trace(m["momentum"])
+
+
+def _nesterov(m: Metaparameters) -> optax.GradientTransformation:
+    return _optax().trace(m["momentum"], nesterov=True)
 
 
 def _adam(m: Metaparameters) -> optax.GradientTransformation:
@@ -251,6 +255,7 @@ _LARS_WEIGHT_DECAY = ("weight_decay", Range(1e-6, 1e-2, "LOG_SCALE"))
 _ADAM = (*_BETAS, _EPSILON)
 _ADAMW = (*_ADAM, _WEIGHT_DECAY)
 _MUON = (_MOMENTUM, _WEIGHT_DECAY)
+_PAPER_MOMENTA = {"sums_up": True, "proportional": True}
 
 
 def _rule(
@@ -265,22 +270,12 @@ def _rule(
     return OptimizerDefinition(name, (rate, *others), direction, **more)
 
 
-_NESTEROV = partial(_momentum, nesterov=True)
-_LINEAR = {"proportional": True}
-
 OPTIMIZERS = {
     definition.name: definition
     for definition in (
-        _rule("sgd", _OF_PAPERS, (), lambda _: _optax().identity(), **_LINEAR),
-        _rule("momentum", _OF_PAPERS, (_PAPER_MOMENTUM,), _momentum, sums_up=True, **_LINEAR),
-        _rule(
-            "nesterov_momentum",
-            _OF_PAPERS,
-            (_PAPER_MOMENTUM,),
-            _NESTEROV,
-            sums_up=True,
-            **_LINEAR,
-        ),
+        _rule("sgd", _OF_PAPERS, (), lambda _: _optax().identity(), proportional=True),
+        _rule("momentum", _OF_PAPERS, (_PAPER_MOMENTUM,), _momentum, **_PAPER_MOMENTA),
+        _rule("nesterov_momentum", _OF_PAPERS, (_PAPER_MOMENTUM,), _nesterov, **_PAPER_MOMENTA),
         _rule("adam", _ADAPTIVE, _ADAM, _adam),
         _rule("adamw", _ADAPTIVE, _ADAMW, _adamw),
         _rule("rmsprop", _ADAPTIVE, (_RMSPROP_MOMENTUM, _RHO, _EPSILON), _rmsprop, sums_up=True),

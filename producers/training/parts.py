@@ -86,8 +86,8 @@ class PartsProgram:
 
         def add(sums: Any, state: TrialState, metaparameters: Metaparameters, part: Any) -> Any:
             # The only step of the part.
-            batch = (self._block.shared_among_devices(array[0], axis=1) for array in part)
-            return self._block.trainer.with_micro_batches(sums, state, metaparameters, *batch)
+            batch = jax.tree.map(lambda a: self._block.shared_among_devices(a[0], axis=1), part)
+            return self._block.trainer.with_micro_batches(sums, state, metaparameters, batch)
 
         def add_group(each: Callable[..., Any], sums: Any, *arrays: Any) -> Any:
             *of_trials, alive, part = arrays

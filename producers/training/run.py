@@ -287,22 +287,19 @@ class _Run:
 
     def measure(self, measured: Mapping[Measure, frozenset[int]]) -> None:
         """Take the measurements due at this step; `measured` holds the steps of each."""
-        for measure, steps in measured.items():
-            if self.progress.step in steps and self.progress.slots.alive.any():
-                self._measure(measure)
-
-    def _measure(self, measure: Measure) -> None:
         progress, slots, training = self.progress, self.progress.slots, self.splits.training
-        examples = self.splits.measured
-        if measure.drawn is not None and isinstance(training, SplitArrays):
-            examples = training
-        if examples is None:
-            raise ValueError("measurements need the splits' measured examples")
-        metrics = self.program.measure(
-            progress.states, self.metaparameters, slots.alive, examples, measure, progress.step
-        )
-        columns = {name: on_host(values).astype(np.float64) for name, values in metrics.items()}
-        progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns)
+        due = [measure for measure, steps in measured.items() if progress.step in steps]
+        for measure in due if slots.alive.any() else []:
+            examples = self.splits.measured
+            if measure.drawn is not None and isinstance(training, SplitArrays):
+                examples = training
+            if examples is None:
+                raise ValueError("measurements need the splits' measured examples")
+            metrics = self.program.measure(
+                progress.states, self.metaparameters, slots.alive, examples, measure, progress.step
+            )
+            columns = {name: on_host(values).astype(np.float64) for name, values in metrics.items()}
+            progress.record.add_evaluation(slots.trial, slots.alive, progress.step, columns)
 
     def rearrange(self) -> None:
         """Drop slots that are not trained, and divide the rest evenly among devices."""

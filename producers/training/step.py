@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     Metaparameters = Mapping[str, jax.Array]
 
 T = TypeVar("T")
+Examples = tuple[jax.Array, jax.Array]
+"""Inputs and targets, as `producers.datasets.split.Split` has them."""
 
 # Of the positions of texts, whose logits exist one after the other.
 _MOST_CHUNKS = 16
@@ -131,21 +133,17 @@ class Trainer:
 
         Takes metaparameters, float32 scalars by name, and inputs and targets as `Split` has them.
         """
-        gradient = self.gradient(state, metaparameters, inputs, targets)
+        gradient = self.gradient(state, metaparameters, (inputs, targets))
         return self.update(state, metaparameters, gradient), gradient.loss
 
     def gradient(
-        self,
-        state: TrialState,
-        metaparameters: Metaparameters,
-        inputs: jax.Array,
-        targets: jax.Array,
+        self, state: TrialState, metaparameters: Metaparameters, examples: Examples
     ) -> Gradient:
         """Return the gradient of the mean loss of a batch that passes through the model at once."""
 
         def mean_loss(parameters: Any) -> tuple[jax.Array, Any]:
             total, weight, statistics = self._loss(
-                parameters, state.statistics, metaparameters, inputs, targets
+                parameters, state.statistics, metaparameters, examples
             )
             return total / _divisor(weight), statistics
 
@@ -154,19 +152,14 @@ class Trainer:
         return Gradient(loss, gradients, statistics)
 
     def accumulated_gradient(
-        self,
-        state: TrialState,
-        metaparameters: Metaparameters,
-        inputs: jax.Array,
-        targets: jax.Array,
+        self, state: TrialState, metaparameters: Metaparameters, examples: Examples
     ) -> Gradient:
         """Return the gradient of the mean loss of a batch, a micro-batch after the other.
 
         Inputs and targets are [micro-batches, micro-batch, ...].
         """
-        sums = self.no_sums(state)
-        sums = self.with_micro_batches(sums, state, metaparameters, inputs, targets)
-        return self.gradient_of_sums(sums, inputs.shape[0])
+        sums = self.with_micro_batches(self.no_sums(state), state, metaparameters, examples)
+        return self.gradient_of_sums(sums, examples[0].shape[0])
 
     def no_sums(self, state: TrialState) -> Any:
         """Return the sums over no micro-batch, and what else the model holds before the first.
@@ -181,32 +174,25 @@ class Trainer:
         return jax.tree.map(jnp.zeros_like, (zero, zero, state.parameters, averages)), others
 
     def with_micro_batches(
-        self,
-        sums: Any,
-        state: TrialState,
-        metaparameters: Metaparameters,
-        inputs: jax.Array,
-        targets: jax.Array,
+        self, sums: Any, state: TrialState, metaparameters: Metaparameters, examples: Examples
     ) -> Any:
         """Add the next micro-batches of a batch to the sums."""
         averages, _ = nnx.split_state(state.statistics, nnx.BatchStat, ...)
 
-        def summed_loss(parameters: Any, others: Any, inputs: jax.Array, targets: jax.Array) -> Any:
+        def summed_loss(parameters: Any, others: Any, batch: Examples) -> Any:
             statistics = nnx.merge_state(averages, others)
-            total, weight, statistics = self._loss(
-                parameters, statistics, metaparameters, inputs, targets
-            )
+            total, weight, statistics = self._loss(parameters, statistics, metaparameters, batch)
             return total, (weight, *nnx.split_state(statistics, nnx.BatchStat, ...))
 
-        def add_one(carry: Any, batch: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
+        def add_one(carry: Any, batch: Examples) -> tuple[Any, None]:
             sums, others = carry
             with_gradients = jax.value_and_grad(summed_loss, has_aux=True)
             (total, (weight, after, others)), gradients = with_gradients(
-                state.parameters, others, *batch
+                state.parameters, others, batch
             )
             return (jax.tree.map(jnp.add, sums, (total, weight, gradients, after)), others), None
 
-        return jax.lax.scan(add_one, sums, (inputs, targets))[0]
+        return jax.lax.scan(add_one, sums, examples)[0]
 
     def gradient_of_sums(self, sums: Any, micro_batches: int) -> Gradient:
         """Return the gradient of the mean loss from the sums over all micro-batches."""
@@ -246,25 +232,18 @@ class Trainer:
         """Return the weights that evaluations take, in the form of the parameters."""
         return self.optimizer.evaluated(state.optimizer, state.parameters)
 
-    def evaluation_totals(
-        self, parameters: Any, statistics: Any, inputs: jax.Array, targets: jax.Array
-    ) -> Totals:
+    def evaluation_totals(self, parameters: Any, statistics: Any, examples: Examples) -> Totals:
         """Return the sums over these examples that the metrics of a split follow from."""
         model = self._model(parameters, statistics)
-        return self._sums(model, inputs, targets, self.objective.totals, train=False)
+        return self._sums(model, examples, self.objective.totals, train=False)
 
     def _loss(
-        self,
-        parameters: Any,
-        statistics: Any,
-        metaparameters: Metaparameters,
-        inputs: jax.Array,
-        targets: jax.Array,
+        self, parameters: Any, statistics: Any, metaparameters: Metaparameters, examples: Examples
     ) -> tuple[jax.Array, jax.Array, Any]:
         """Return the summed loss, its divisor, and the running statistics after the batch."""
         model = self._model(parameters, statistics)
         loss = partial(self.objective.loss, metaparameters=metaparameters)
-        total, weight = self._sums(model, inputs, targets, loss, train=True)
+        total, weight = self._sums(model, examples, loss, train=True)
         return total, weight, _split(model)[1]
 
     def _model(self, parameters: Any, statistics: Any) -> Any:
@@ -273,8 +252,7 @@ class Trainer:
     def _sums(
         self,
         model: Any,
-        inputs: jax.Array,
-        targets: jax.Array,
+        examples: Examples,
         function: Callable[[jax.Array, jax.Array], T],
         *,
         train: bool,
@@ -284,13 +262,14 @@ class Trainer:
         Of a language model with `remat`, the logits of a chunk of positions exist at a time, for
         the sums over all chunks to be added.
         """
+        inputs, targets = examples
         shown = _model_inputs(inputs, self.form)
         if not (self.remat and isinstance(model, LanguageModel)):
             logits = model(shown, train=train)
             return function(logits.astype(jnp.float32), targets)
 
         @partial(jax.checkpoint, prevent_cse=False)
-        def of_chunk(chunk: tuple[jax.Array, jax.Array]) -> T:
+        def of_chunk(chunk: Examples) -> T:
             features, targets = chunk
             return function(model.logits(features).astype(jnp.float32), targets)
 

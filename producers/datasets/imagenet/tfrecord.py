@@ -122,7 +122,7 @@ class TFRecordShards:
                 sys.stderr.write(f"reading the labels of {len(self):,} records in {folder}\n")
             with ThreadPoolExecutor(os.cpu_count()) as threads:
                 # Of the images themselves nothing is kept.
-                labels = threads.map(lambda number: self._parsed(number)[1], range(len(self)))
+                labels = threads.map(lambda number: self.read(number).target, range(len(self)))
                 self._labels = np.array(list(labels), np.int32)
         return self._labels
 
@@ -133,10 +133,6 @@ class TFRecordShards:
 
     def read(self, number: int) -> EncodedImage:
         """Read an image's record."""
-        content, target, origin = self._parsed(number)
-        return EncodedImage(content=content, target=target, origin=origin)
-
-    def _parsed(self, number: int) -> tuple[bytes, int, str]:
         path = self._paths[self._shards[number]]
         offset, length = self._records[number].tolist()
         origin = f"{path} (its record at byte {offset - _HEADER.size:,})"
@@ -144,7 +140,7 @@ class TFRecordShards:
         if label < 1 or (self._most is not None and label > self._most):
             most = "" if self._most is None else f" to {self._most}"
             raise DbtoolError(f"{origin} has the label {label}, outside 1{most}; replace the file")
-        return content, label - 1, origin
+        return EncodedImage(content, label - 1, origin)
 
 
 def find_shards(folder: Path, split: str) -> list[Path]:

@@ -127,7 +127,7 @@ def test_largest_eigenvalue_of_the_hessian(sparse: bool) -> None:
     def loss(values: jax.Array) -> jax.Array:
         moved = state._replace(parameters=form(values))
         inputs, targets = map(jnp.asarray, together(examples()))
-        return FUNCTIONS.gradient(moved, METAPARAMETERS, inputs, targets).loss
+        return FUNCTIONS.gradient(moved, METAPARAMETERS, (inputs, targets)).loss
 
     hessian = np.asarray(jax.jit(jax.hessian(loss))(values), np.float64)
     if sparse:
@@ -245,7 +245,7 @@ def test_the_optimizers_own_metric_is_what_it_divides_by(optimizer: str) -> None
             functions, state, values, (inputs, targets)
         )
         gradients = [
-            functions.gradient(state, values, *each).gradients
+            functions.gradient(state, values, each).gradients
             for each in zip(inputs, targets, strict=True)
         ]
         return found, gradients, state

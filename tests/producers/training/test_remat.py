@@ -63,7 +63,7 @@ def temporary_bytes(
     programs = [
         jax.jit(functions.step).lower(state, rate, texts, texts),
         jax.jit(functions.evaluation_totals).lower(
-            state.parameters, state.statistics, texts, texts
+            state.parameters, state.statistics, (texts, texts)
         ),
     ]
     analyses: list[Any] = [program.compile().memory_analysis() for program in programs]

@@ -179,11 +179,11 @@ def test_random_state_goes_on_where_gradients_are_accumulated_and_measured() -> 
     targets = random.integers(0, 2, (3, 2))
     values = {"learning_rate": jnp.float32(0.1)}
     state = jax.jit(functions.start)(jnp.uint32(3))
-    found = jax.jit(functions.accumulated_gradient)(state, values, inputs, targets)
+    found = jax.jit(functions.accumulated_gradient)(state, values, (inputs, targets))
     # Each micro-batch draws anew, from where the one before has left the generator.
     one_by_one, losses, of_one = state, [], jax.jit(functions.gradient)
     for batch in zip(inputs, targets, strict=True):
-        gradient = of_one(one_by_one, values, *batch)
+        gradient = of_one(one_by_one, values, batch)
         one_by_one = one_by_one._replace(statistics=gradient.statistics)
         losses.append(gradient.loss)
     np.testing.assert_allclose(found.loss, np.mean(losses), rtol=1e-5)
@@ -311,8 +311,8 @@ def test_a_batch_of_empty_texts_has_no_loss_and_no_gradient(name: str) -> None:
     functions = PROBLEMS[name].trainer
     state, empty = functions.start(jnp.uint32(0)), jnp.zeros((2, 2, TEXTS.length), jnp.int32)
     found = [
-        jax.jit(functions.gradient)(state, {}, empty[0], empty[0]),
-        jax.jit(functions.accumulated_gradient)(state, {}, empty, empty),
+        jax.jit(functions.gradient)(state, {}, (empty[0], empty[0])),
+        jax.jit(functions.accumulated_gradient)(state, {}, (empty, empty)),
     ]
     for gradient in found:
         assert float(gradient.loss) == 0.0
