@@ -37,10 +37,7 @@ class Stop:
     Python handles a signal between two of its own instructions, which a compilation and a compiled
     call put off. A thread that reads signals as they come answers them meanwhile.
 
-    Attributes:
-        number: of the signal.
-        study: the name of the study in training.
-        wanted: whether a signal has come.
+    The number is that of the signal, the study the name of the one in training.
     """
 
     def __init__(self) -> None:

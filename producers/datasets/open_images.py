@@ -54,11 +54,8 @@ _COLUMNS = {"ImageID": pl.String, "LabelName": pl.String, "Confidence": pl.Float
 class LabelledFiles:
     """The JPEG files of a folder with the classes that people saw in them: `ImageFiles`.
 
-    Attributes:
-        folder: the folder of the images, <ImageID>.jpg.
-        labels: of images, some of which are there.
-        rows: which of them are, int64.
-        classes: how many classes there are.
+    The folder holds the images as <ImageID>.jpg; rows are those of the labels, int64, whose images
+    are there.
     """
 
     folder: Path

@@ -58,12 +58,9 @@ class TrainedBlock:
 
 @dataclass(frozen=True)
 class ParentStates:
-    """The states of trials at the steps at which they branch.
+    """The states of trials at the steps at which they branch: by step, those of all parents.
 
-    Attributes:
-        branch: of one of the factors that batches grow by; all have the same parents.
-        program: that trained them.
-        at: by step, the states of all parents in their order.
+    They are in the order of the parents, which the branches of all factors share.
     """
 
     branch: Branch

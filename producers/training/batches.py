@@ -68,11 +68,8 @@ def phases(batch_size: int, batch_schedule: BatchSchedule, train_steps: int) -> 
 class BatchStream:
     """The batch order of one trial.
 
-    Args:
-        seed: the trial's seed, or the study's where its trials share batches.
-        examples: size of the training set.
-        batch_size: examples a step.
-        begin: updates made, and examples taken, before the first batch of this size.
+    The seed is the trial's, or the study's where its trials share batches. Before the first batch
+    of this size, so many updates were made and examples taken as `begin` says.
     """
 
     def __init__(

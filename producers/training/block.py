@@ -252,15 +252,9 @@ class BlockProgram:
         measure: Measure,
         step: int,
     ) -> dict[str, jax.Array]:
-        """Take a measurement of the trials that are alive, after a step.
+        """Take a measurement, after `step` updates, of the trials that are alive.
 
-        Args:
-            states: of all trials.
-            metaparameters: name to float32 [trials].
-            alive: bool [trials].
-            examples: the training examples that it is taken of, or draws from.
-            measure: what to measure.
-            step: updates made.
+        Takes the training examples that it is of, or draws from; the rest is as for `advance`.
 
         Returns:
             Metric to float32 [trials]; NaN for a group without a trial alive.

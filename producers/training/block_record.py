@@ -243,11 +243,7 @@ class Slots:
     """The slots of a block, and which of their trials are still trained.
 
     The block is filled up with copies of its last trial that are never alive, since all devices
-    hold equally many slots.
-
-    Args:
-        trials: how many trials the block has.
-        slots: how many slots hold so many trials.
+    hold equally many slots: as many as `slots` makes of a number of trials.
 
     Attributes:
         trial: int [slots], the number in the block of each slot's trial.

@@ -54,14 +54,11 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Checkpoints:
-    """The checkpoints of one block of trials.
+    """The checkpoints of one block of trials, in the folder of its study's shards.
 
-    Args:
-        folder: of the study's shards.
-        identity: everything that the block's rows follow from, as JSON can hold it: a checkpoint of
-            another block is never taken for one of this.
-        every_seconds: how long after the last checkpoint the next one is due.
-        stopping: whether one is due at once, and training to stop.
+    The identity is everything that the block's rows follow from, as JSON can hold it: a checkpoint
+    of another block is never taken for one of this. A checkpoint is due so many seconds after the
+    last one; at once, and training to stop, where `stopping` says so.
     """
 
     def __init__(

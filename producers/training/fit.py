@@ -91,13 +91,7 @@ def abstract_call(
 ) -> tuple[Any, ...]:
     """Return the shapes and types that a sweep gives to `BlockProgram.compiled_advance`.
 
-    Args:
-        program: of the block.
-        metaparameters: their names.
-        batch_size: examples a step.
-        trials: of the block.
-        in_memory: how many training examples the devices hold; None where batches hold their own.
-        pruned: whether the network is.
+    The devices hold `in_memory` training examples; None where batches hold their own.
     """
     slots, form = program.slots(trials), program.trainer.form
     streams = range(1 if program.shared_batches else trials)

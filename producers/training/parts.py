@@ -22,12 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parts:
-    """A step's batches, some of their micro-batches after the others.
+    """A step's batches of so many micro-batches, read in parts, one after the other.
 
-    Attributes:
-        micro_batches: how many a batch has.
-        read: yields inputs and targets of some of them, as `BlockProgram.advance` takes those of a
-            step that has no more.
+    A part is inputs and targets, as `BlockProgram.advance` takes those of a step with no others.
     """
 
     micro_batches: int
@@ -35,11 +32,7 @@ class Parts:
 
 
 class PartsProgram:
-    """Trains the trials of a block for a step of several parts.
-
-    Args:
-        block: the program of the block.
-    """
+    """Trains the trials of a block for a step of several parts."""
 
     def __init__(self, block: BlockProgram) -> None:
         self._block = block

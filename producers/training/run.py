@@ -61,11 +61,8 @@ class Splits:
 class BlockTrials:
     """The trials of a block.
 
-    Attributes:
-        trial_ids: unique in the study, increasing.
-        seeds: one a trial: of initialisation and batch order.
-        metaparameters: one mapping of name to value a trial.
-        shared_seed: of the batch order that all trials share; None where each draws its own.
+    Their ids are unique in the study and increase; their seeds are of initialisation and batch
+    order, which follows from `shared_seed` where all trials share it.
     """
 
     trial_ids: Sequence[int]

@@ -76,14 +76,9 @@ class Gradient(NamedTuple):
 class Trainer:
     """The pure functions of one workload, for a single trial.
 
-    Attributes:
-        new_model: makes the model; its weights follow from the rngs.
-        form: what the examples look like.
-        objective: the loss, and the metrics of evaluations.
-        optimizer: the update rule.
-        schedule: the learning rate at each step.
-        remat: whether the model's activations are computed again in the backward pass instead of
-            kept, and logits at each position of texts a chunk of positions at a time.
+    The model's weights follow from the rngs that `new_model` takes. With `remat`, its activations
+    are computed again in the backward pass instead of kept, and logits at each position of texts
+    a chunk of positions at a time.
     """
 
     new_model: Callable[[nnx.Rngs], nnx.Module]

@@ -46,8 +46,7 @@ _READERS = ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="ex
 def calls(targets: Sequence[int], capacity: int, first_step: int) -> list[tuple[int, int]]:
     """Return the calls that lead from a step to each of the targets in turn.
 
-    Returns:
-        Their first steps, and how many consecutive steps the devices take in each.
+    Each is its first step, and how many consecutive steps the devices take in it.
     """
     found = []
     step = first_step
@@ -67,15 +66,8 @@ def steps_a_call(form: Form, streams: int, batch_size: int) -> int:
 class StreamedDraw:
     """Reader of the examples of each call, some calls ahead.
 
-    Args:
-        program: says how batches are laid out, and which devices take what.
-        source: the training examples.
-        seeds: of the trials' batch orders; of one where all trials share their batches.
-        batch_size: examples a step.
-        begin: as `BatchStream` takes it.
-        augmentation: whether images are cropped and flipped at random.
-        targets: the steps at which calls end, in order.
-        first_step: where training begins, or goes on.
+    The program says how batches are laid out, and which devices take what; seeds are as `IndexDraw`
+    takes them, `begin` as `BatchStream` does. Calls end at the targets, which are in order.
 
     Attributes:
         waited: seconds that training has waited for examples.

@@ -22,9 +22,7 @@ def scheduled(workload: Workload, text: str) -> Workload:
         >>> scheduled(WORKLOADS["mnist/fc_64_64_64/sgd"], "2@500,4@2000").name
         'batch_x2_at_500_x4_at_2000/mnist/fc_64_64_64/sgd'
 
-    Args:
-        workload: one of a constant batch size.
-        text: the factors, each with the step after which batches are that much larger.
+    The text has the factors, each with the step after which batches are that much larger.
 
     Raises:
         UsageError: its trials cannot follow the schedule.

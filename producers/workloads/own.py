@@ -56,12 +56,7 @@ ENTRY_POINTS = "dbtool.workloads"
 
 @dataclass(frozen=True)
 class OwnFile:
-    """A file as it was read; workers on other machines load the same.
-
-    Attributes:
-        path: where it was.
-        source: what is in it.
-    """
+    """A file as it was read; workers on other machines load the same."""
 
     path: Path
     source: bytes

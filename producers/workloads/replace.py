@@ -29,13 +29,7 @@ _EXAMPLE = "lm1b=my_text:FOLDER"
 
 @dataclass(frozen=True)
 class Replacement:
-    """A folder that stands in for a data set.
-
-    Attributes:
-        source: the data set that it replaces, such as lm1b; the folder has its format.
-        name: what the user calls the data in it.
-        folder: where it is.
-    """
+    """A folder that stands in for a data set, whose format it has; the user named what is in it."""
 
     source: str
     name: str

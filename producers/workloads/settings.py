@@ -30,12 +30,9 @@ _BY_NAME = {BATCH_SIZE_STUDY: "stated", SPARSITY_STUDY: "stated", None: "chosen"
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting of a workload.
+    """A setting of a workload, such as `goal`, or `model: widths` of one that is part of another.
 
-    Attributes:
-        name: such as `goal`, or `model: widths` of one that is part of another.
-        value: what JSON can hold.
-        certainty: one of `producers.workloads.definition.CERTAINTIES`.
+    JSON can hold its value; its certainty is one of `producers.workloads.definition.CERTAINTIES`.
     """
 
     name: str

@@ -92,11 +92,7 @@ class TFRecordShards:
     """The records of a split's shards: `ImageFiles`.
 
     Only the headers of the records are read at first. Labels are from 1 to the number of classes in
-    the files, and from zero here.
-
-    Args:
-        paths: the shards in their order.
-        classes: how many classes there are; None where the labels themselves tell.
+    the files, and from zero here; where `classes` is None, they tell how many there are.
     """
 
     def __init__(self, paths: list[Path], classes: int | None) -> None:

@@ -56,9 +56,7 @@ _TRAINING: dict[str, Any] = {
 class Vocabulary:
     """A subword vocabulary; it may be used by several threads at once.
 
-    Attributes:
-        size: number of tokens.
-        sha256: of the model's file, in hexadecimal.
+    The size is its number of tokens, the sha256 that of the model's file, in hexadecimal.
     """
 
     size: int
