@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import counted, few_of
-from producers.cli.lines import told_in_lines
 from producers.cli.speed import Pace, hearing_of_waits
-from producers.cli.standing import Standing
+from producers.cli.standing import Standing, study_line
 from producers.sweep.outcome import values_of
 from producers.sweep.run import SweepEvents, all_blocks, held_index, next_blocks
 from producers.training.stopping import Goal
@@ -98,66 +99,27 @@ def sweep_progress(
     )
     # Rich takes some variables of the environment for a terminal.
     on_terminal = sys.stderr.isatty()
-    started = time.monotonic()
     rows = Watch() if on_terminal else Watch(tell)
     remarks = Remarks(studies, out)
+
+    def on_study(study: StudyPlan) -> None:
+        if not on_terminal:
+            tell(f"trained {study_line(study, out)}")
+
     with (
-        _bar(rows.lines if watch else list, disable=not on_terminal) as progress,
+        _bar(rows.lines if watch else list, disable=not on_terminal) as bar,
         hearing_of_waits(rows.on_waited),
     ):
-        task = progress.add_task("starting", total=planned, speed="")
-        done = block_steps = passed = 0
-        begun = True
-
-        def on_block(study: StudyPlan, trial_ids: Sequence[int]) -> None:
-            nonlocal begun, block_steps, passed
-            begun = False
-            # Rounds of a search have no shards of their own.
-            passed += block_steps
-            block_steps = len(trial_ids) * study.train_steps
-            progress.update(
-                task,
-                description=f"{study.name}, {counted(len(trial_ids), 'trial')}",
-                completed=passed,
-                # Trials that are added to reach a number of feasible ones were not planned.
-                total=max(planned, passed + block_steps),
-                # The first steps come with the programs that make them.
-                speed="compiling …",
-            )
-            if watch:
-                rows.on_block(study, trial_ids)
-
-        def on_record(record: BlockRecord) -> None:
-            nonlocal begun
-            restored = 0 if begun else sum(map(record.steps, range(record.trials)))
-            if restored:
-                # They were done at another time, and say nothing about the speed.
-                progress.reset(task, completed=passed + restored)
-            begun = True
-            if watch:
-                rows.on_record(record)
-
-        def on_steps(trial_steps: int) -> None:
-            nonlocal done
-            done += trial_steps
-            rate = done / (time.monotonic() - started)
-            progress.update(task, advance=trial_steps, speed=f"{rate:,.0f} trial-steps/s")
-            rows.on_steps(trial_steps)
-
-        def on_shard(shard: Shard) -> None:
-            nonlocal block_steps, passed
-            # Diverged trials left out some of the steps that were planned.
-            passed += block_steps
-            block_steps = 0
-            progress.update(task, completed=passed)
-            remarks.on_shard(shard)
-
-        events = SweepEvents(on_block, on_steps, on_shard, on_record=on_record, on_choice=tell)
-        with contextlib.ExitStack() as stack:
-            if not on_terminal:
-                events = stack.enter_context(
-                    told_in_lines(events, out, lambda: _state(progress), seconds)
-                )
+        shown = _Shown(bar, planned, rows, remarks, watch=watch)
+        events = SweepEvents(
+            shown.on_block,
+            shown.on_steps,
+            shown.on_shard,
+            on_study,
+            shown.on_record,
+            on_choice=tell,
+        )
+        with contextlib.nullcontext() if on_terminal else _told(partial(shown.line, out), seconds):
             yield events
         rows.end()
     remarks.tell()
@@ -165,9 +127,93 @@ def sweep_progress(
         tell(f"nothing to train: {_why_nothing(studies, out, options)}")
 
 
-def _state(progress: Progress) -> str:
-    (task,) = progress.tasks
-    return f"{task.percentage:.0f} % of the sweep, {task.fields['speed'] or 'starting'}"
+class _Shown:
+    """A bar on the trial-steps of a sweep, moved by its events."""
+
+    def __init__(
+        self, bar: Progress, planned: int, rows: Watch, remarks: Remarks, *, watch: bool
+    ) -> None:
+        self._bar, self._planned, self._watch = bar, planned, watch
+        self._rows, self._remarks = rows, remarks
+        self._task = bar.add_task("starting", total=planned, speed="")
+        self._started = time.monotonic()
+        self._done = self._block_steps = self._passed = 0
+        self._begun = True
+        # Replaced as a whole: a thread reads it at any time.
+        self._training: tuple[StudyPlan, BlockRecord | None] | None = None
+
+    def on_block(self, study: StudyPlan, trial_ids: Sequence[int]) -> None:
+        self._begun, self._training = False, (study, None)
+        # Rounds of a search have no shards of their own.
+        self._passed += self._block_steps
+        self._block_steps = len(trial_ids) * study.train_steps
+        self._bar.update(
+            self._task,
+            description=f"{study.name}, {counted(len(trial_ids), 'trial')}",
+            completed=self._passed,
+            # Trials that are added to reach a number of feasible ones were not planned.
+            total=max(self._planned, self._passed + self._block_steps),
+            # The first steps come with the programs that make them.
+            speed="compiling …",
+        )
+        if self._watch:
+            self._rows.on_block(study, trial_ids)
+
+    def on_record(self, record: BlockRecord) -> None:
+        if self._training is not None:
+            self._training = self._training[0], record
+        restored = 0 if self._begun else sum(map(record.steps, range(record.trials)))
+        if restored:
+            # They were done at another time, and say nothing about the speed.
+            self._bar.reset(self._task, completed=self._passed + restored)
+        self._begun = True
+        if self._watch:
+            self._rows.on_record(record)
+
+    def on_steps(self, trial_steps: int) -> None:
+        self._done += trial_steps
+        rate = self._done / (time.monotonic() - self._started)
+        self._bar.update(self._task, advance=trial_steps, speed=f"{rate:,.0f} trial-steps/s")
+        self._rows.on_steps(trial_steps)
+
+    def on_shard(self, shard: Shard) -> None:
+        # Diverged trials left out some of the steps that were planned.
+        self._passed += self._block_steps
+        self._block_steps = 0
+        self._bar.update(self._task, completed=self._passed)
+        self._remarks.on_shard(shard)
+
+    def line(self, out: Path) -> str:
+        (task,) = self._bar.tasks
+        line = f"{task.percentage:.0f} % of the sweep, {task.fields['speed'] or 'starting'}"
+        if self._training is None:
+            return line
+        study, record = self._training
+        if record is None:
+            # The workers of a cluster tell nothing before a block has ended.
+            return f"{line}; {study_line(study, out)}"
+        return f"{line}; {study.name}: {Standing.of(record, study.workload).words(study)}"
+
+
+@contextlib.contextmanager
+def _told(line: Callable[[], str], seconds: float) -> Iterator[None]:
+    """Print a line every so many seconds of the block.
+
+    A thread does, since compiling and waiting for a cluster's workers take minutes.
+    """
+    ended = threading.Event()
+
+    def tell_until_the_end() -> None:
+        while not ended.wait(seconds):
+            tell(line())
+
+    thread = threading.Thread(target=tell_until_the_end, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _bar(rows: Callable[[], list[str]], *, disable: bool) -> Progress:

@@ -1,4 +1,4 @@
-"""How the trials in training stand."""
+"""How the trials of a study stand, those in training and those that a folder holds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from dbtool.core.errors import counted
+from dbtool.core.contract import study_path
+from dbtool.core.errors import counted, joined
+from dbtool.core.shards import read_footer
+from dbtool.core.walk import files_matching
+from producers.search import ranges
+from producers.sweep.outcome import best_of, values_of
 from producers.training.stopping import Goal, falling
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from producers.plan import StudyPlan
     from producers.training.block_record import BlockRecord
     from producers.workloads.definition import Workload
@@ -86,3 +93,36 @@ class Standing:
         values = np.log(values) if (values > 0).all() else values
         scaled = (values - values.min()) / (np.ptp(values) or 1) * (len(_HEIGHTS) - 1)
         return "".join(_HEIGHTS[height] for height in scaled.round().astype(int))
+
+
+def study_line(study: StudyPlan, out: Path) -> str:
+    """Return a line on the trials of a study that a folder holds.
+
+    It says how many diverged and what the best one came to, whether that lies at the edge of a
+    range that was searched, and whether its first evaluation was past the goal already.
+    """
+    paths = sorted(files_matching(out / study_path(*study.key), "*.parquet"))
+    footers = [read_footer(path) for path in paths]
+    trials = {trial.trial_id: trial for footer in footers for trial in footer.trials}
+    diverged = sum(trial.status == "INFEASIBLE" for trial in trials.values())
+    line = f"{study.name}: {counted(len(trials), 'trial')}, {diverged:,} diverged"
+    goal = Goal.of(study.workload)
+    values = values_of(paths, goal.metric)
+    if not len(values[0]):
+        return line
+    row = best_of(values, goal)
+    trial, step, value = (column[row] for column in values)
+    is_past = bool(goal.reached(value))
+    if is_past:
+        line += f"; {study.workload.stated_goal} after {counted(int(step), 'step')}"
+    else:
+        line += f"; best {goal.metric} {value:.3g}"
+    searched = ranges(footers[-1].study.search_space)
+    best = trials[int(trial)].metaparameters
+    edges = [name for name, each in searched.items() if each.is_at_edge(float(best[name]))]
+    if edges:
+        line += f"; the best trial lies at the edge of {joined(edges)}: better may lie beyond"
+    first = values[1][values[1] > 0].min(initial=study.train_steps)
+    if is_past and 0 < step <= first:
+        line += "; its first evaluation decided that: evaluate more often, or set a harder goal"
+    return line
