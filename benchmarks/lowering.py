@@ -33,8 +33,8 @@ from jax.experimental import topologies
 
 from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
+from producers.sweep.memory import program_bytes
 from producers.training.block import BlockProgram
-from producers.training.fit import program_bytes
 from producers.training.mesh import device_mesh
 from producers.training.step import trainer
 from producers.workloads.definition import BATCH_SIZE_STUDY

@@ -1,21 +1,145 @@
-"""How many trials of a study, and how many of their examples, the devices' memory holds."""
+"""How many trials of a study, and how many examples of each, train at a time in devices' memory.
+
+The compiler tells what a call of a block's program takes, by shapes and types alone.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
 
 from dbtool.core.errors import DbtoolError, counted
-from producers.training.fit import abstract_call, bytes_of_call, fitting, halved
+from producers.training.batches import IndexDraw
+from producers.training.mesh import DATA, EVERYWHERE, TRIAL
+from producers.training.stream import parts_of_a_step, steps_a_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from producers.configuration import SweepOptions
+    from producers.datasets.forms import Form
     from producers.plan import StudyPlan
     from producers.training.block import BlockProgram
+
+    Shapes = tuple[jax.ShapeDtypeStruct, jax.ShapeDtypeStruct]
+
+# Of a device's memory: evaluations, measurements and what is between arrays take the rest (chosen).
+_SHARE = 0.9
+
+
+def device_memory() -> int | None:
+    """Return the bytes of a device that this process may take; None where it tells none: a CPU."""
+    statistics = jax.local_devices()[0].memory_stats() or {}
+    limit: int | None = statistics.get("bytes_limit")
+    return limit
+
+
+def fitting(
+    bytes_of: Callable[[int, int | None], int],
+    limit: int,
+    side_by_side: list[int],
+    micro_batches: list[int | None],
+) -> tuple[int, int | None]:
+    """Return the trials of a device, and the examples of each, that train at a time within a limit.
+
+    Args:
+        bytes_of: what a device takes for so many trials and examples; None for whole batches.
+        limit: bytes of a device.
+        side_by_side: numbers of trials, from the preferred one down.
+        micro_batches: numbers of examples, likewise; smaller ones are for the fewest trials alone.
+
+    Returns:
+        The first that fit; the preferred ones where none do.
+    """
+    tried = [(trials, micro_batches[0]) for trials in side_by_side]
+    tried += [(side_by_side[-1], examples) for examples in micro_batches[1:]]
+    return next((each for each in tried if bytes_of(*each) <= _SHARE * limit), tried[0])
+
+
+def halved(number: int) -> list[int]:
+    """Return half of a number, half of that, and so on down to 1; none of 1."""
+    return [number >> times for times in range(1, number.bit_length())]
+
+
+def bytes_of_call(program: BlockProgram, arguments: tuple[Any, ...]) -> int:
+    """Return the bytes of each device that a call of `compiled_advance` takes, as compiled."""
+    try:
+        return program_bytes(program.compiled_advance.lower(*arguments).compile().memory_analysis())
+    except jax.errors.JaxRuntimeError as error:
+        # The compiler of TPUs refuses what does not fit a chip.
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        return sys.maxsize
+
+
+def program_bytes(memory: Any) -> int:
+    """Return the bytes of each device that a compiled program takes, from its memory analysis."""
+    given: int = memory.argument_size_in_bytes + memory.generated_code_size_in_bytes
+    results = memory.output_size_in_bytes - memory.alias_size_in_bytes
+    return given + int(results + memory.temp_size_in_bytes)
+
+
+def abstract_call(
+    program: BlockProgram,
+    metaparameters: Iterable[str],
+    batch_size: int,
+    trials: int,
+    *,
+    in_memory: int | None,
+    pruned: bool,
+) -> tuple[Any, ...]:
+    """Return the shapes and types that a sweep gives to `BlockProgram.compiled_advance`.
+
+    The devices hold `in_memory` training examples; None where batches hold their own.
+    """
+    slots, form = program.slots(trials), program.trainer.form
+    streams = range(1 if program.shared_batches else trials)
+    batches: Any
+    training = None
+    if in_memory is None:
+        batches = _streamed_batches(program, form, batch_size, slots, len(streams))
+    else:
+        everywhere = NamedSharding(program.mesh, EVERYWHERE)
+        training = abstract_examples(form, in_memory, sharding=everywhere)
+        capacity = IndexDraw(program, streams, in_memory, batch_size).capacity(slots)
+        shape = (slots, capacity, *program.batch_shape(batch_size))
+        batches = jax.ShapeDtypeStruct(shape[int(program.shared_batches) :], jnp.int32)
+    return (
+        program.abstract_states(slots, pruned=pruned),
+        {name: jax.ShapeDtypeStruct((slots,), jnp.float32) for name in metaparameters},
+        jax.ShapeDtypeStruct((slots,), jnp.bool),
+        batches,
+        jax.ShapeDtypeStruct((), jnp.int32, weak_type=True),
+        training,
+    )
+
+
+def abstract_examples(form: Form, *before: int, sharding: NamedSharding) -> Shapes:
+    """Return inputs and targets of examples in arrays with these axes before those of each."""
+    return (
+        jax.ShapeDtypeStruct((*before, *form.input_shape), form.input_dtype, sharding=sharding),
+        jax.ShapeDtypeStruct((*before, *form.target_shape), form.target_dtype, sharding=sharding),
+    )
+
+
+def _streamed_batches(
+    program: BlockProgram, form: Form, batch_size: int, slots: int, streams: int
+) -> Shapes:
+    """Return inputs and targets of the steps of a call, laid out as `StreamedDraw` does."""
+    micro_batches, micro_batch = program.batch_shape(batch_size)
+    parts = parts_of_a_step(form, streams, (micro_batches, micro_batch))
+    divided = None if micro_batch % program.devices_a_trial else DATA
+    axes: tuple[str | None, ...] = (TRIAL, None, None, divided)
+    capacity = steps_a_call(form, streams, batch_size)
+    shape = (slots, capacity, micro_batches // parts, micro_batch)
+    first = int(program.shared_batches)
+    sharding = NamedSharding(program.mesh, PartitionSpec(*axes[first:]))
+    return abstract_examples(form, *shape[first:], sharding=sharding)
 
 
 def at_a_time(

@@ -18,11 +18,10 @@ from producers.datasets.registry import load_dataset
 from producers.datasets.split import Dataset, Examples, ExampleSource, Split
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
-from producers.sweep.memory import at_a_time, memory_to_train, told_choice
+from producers.sweep.memory import at_a_time, device_memory, memory_to_train, told_choice
 from producers.training.block import BlockProgram, SplitArrays
 from producers.training.block_record import BlockRecord, Progress, Slots
 from producers.training.checkpoints import Checkpoints
-from producers.training.fit import device_memory
 from producers.training.mesh import device_mesh, from_first
 from producers.training.run import BlockTrials, Splits, train_block
 from producers.training.step import Trainer, TrialState, trainer

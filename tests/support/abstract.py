@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding
 
 from producers.datasets.registry import DATASETS
+from producers.sweep.memory import abstract_call, abstract_examples
 from producers.training.block import BlockProgram
-from producers.training.fit import abstract_call, abstract_examples
 from producers.training.mesh import EVERYWHERE
 from producers.workloads.definition import Workload
 

@@ -8,9 +8,15 @@ import jax
 import pytest
 
 from producers.configuration import SweepOptions
-from producers.sweep.memory import at_a_time
+from producers.sweep.memory import (
+    abstract_call,
+    at_a_time,
+    bytes_of_call,
+    device_memory,
+    fitting,
+    halved,
+)
 from producers.training.block import BlockProgram
-from producers.training.fit import abstract_call, bytes_of_call, device_memory, fitting, halved
 from producers.training.mesh import device_mesh
 from producers.training.step import trainer
 from tests.support.sweeps import TRAIN_EXAMPLES, small_study

@@ -64,7 +64,7 @@ def trained(seed: int = 1, *, sparse: bool = False) -> Any:
 
 
 def flat_gradient(state: TrialState, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    found = gradient(state, METAPARAMETERS, inputs, targets).gradients
+    found = gradient(state, METAPARAMETERS, (inputs, targets)).gradients
     flat = np.array(ravel_pytree(found)[0], np.float64)
     if state.masks is not None:
         flat[~np.asarray(ravel_pytree(state.masks)[0])] = 0

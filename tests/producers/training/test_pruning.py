@@ -147,7 +147,7 @@ def weights_of(tree: Any, trial: int) -> np.ndarray:
 def test_the_weights_of_highest_sensitivity_over_all_examples_are_kept(trial: int) -> None:
     state = jax.tree.map(lambda a: a[trial], starts())
     split = made_up_split(TRAINER.form, TRAINING_EXAMPLES, 1)
-    gradients = jax.jit(TRAINER.gradient)(state, {}, split.inputs, split.targets).gradients
+    gradients = jax.jit(TRAINER.gradient)(state, {}, (split.inputs, split.targets)).gradients
     of_one = [jax.tree.map(lambda a: np.asarray(a)[None], a) for a in (state.parameters, gradients)]
     sensitivity = np.abs(weights_of(of_one[0], 0) * weights_of(of_one[1], 0))
     kept = weights_of(trained(SPARSITY)[1].masks, trial)
