@@ -28,8 +28,7 @@ import orbax.checkpoint as ocp
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import sha256_of, write_whole
 from dbtool.core.walk import entries, files_matching, walk
-from producers.training.block_record import BlockRecord, Progress, Slots
-from producers.training.clock import Clock
+from producers.training.block_record import BlockRecord, Clock, Progress, Slots
 from producers.training.mesh import from_first, is_first, on_any
 
 if TYPE_CHECKING:

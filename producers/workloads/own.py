@@ -28,11 +28,7 @@ from dbtool.core.footer import check_names
 from producers.datasets.forms import ArrayForm, ImageForm, TextForm
 from producers.datasets.registry import DATASETS, DatasetDefinition
 from producers.models.registry import FULLY_CONNECTED, MODELS, ModelDefinition
-from producers.training.optimizers import (
-    LEARNING_RATE,
-    OPTIMIZERS,
-    OptimizerDefinition,
-)
+from producers.training.optimizers import LEARNING_RATE, OPTIMIZERS, OptimizerDefinition
 from producers.training.schedules import SCHEDULES, ScheduleDefinition
 from producers.workloads.batch_schedule import refuse_batch_schedule
 from producers.workloads.definition import (

@@ -1,10 +1,19 @@
-"""The published workloads on CIFAR-10, ImageNet, its halves, Open Images, LM1B and Common Crawl."""
+"""The published workloads of the batch size study: of images, then of texts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from producers.datasets.forms import CIFAR_10, COMMON_CRAWL, IMAGENET, LM1B, OPEN_IMAGES_V4
+from producers.datasets.forms import (
+    CIFAR_10,
+    COMMON_CRAWL,
+    IMAGENET,
+    LM1B,
+    OPEN_IMAGES_V4,
+    STANDARDISED_FASHION_MNIST,
+    STANDARDISED_MNIST,
+)
+from producers.datasets.split import HeldOut
 from producers.search import Choice, Range, StepsRange
 from producers.workloads.definition import (
     EvaluationRule,
@@ -13,6 +22,125 @@ from producers.workloads.definition import (
     powers,
     search_space,
 )
+
+# The paper's choices of both are not known. These agree best with what it published, of those that
+# docs/measured.md compares; they are those of every workload here.
+_HELD_OUT = HeldOut("first")
+_FORMS = {"mnist": STANDARDISED_MNIST, "fashion_mnist": STANDARDISED_FASHION_MNIST}
+
+POWERS = powers(1, 32_768)
+ALL = (*POWERS, 55_000)
+EVERY_OTHER = (1, 2, 8, 32, 128, 512, 2_048, 8_192, 32_768, 55_000)
+
+# The published studies' own budgets are not known: these are from 1.2 to 2.5 times the steps that
+# the best trial needs at each batch size, and the narrowest network needs the most.
+_FULLY_CONNECTED_BUDGET = StepBudget(fewest=1_000, examples=150_000)
+_NARROW_BUDGET = StepBudget(fewest=1_200, examples=250_000)
+_CONVOLUTIONAL_BUDGET = StepBudget(fewest=500, examples=300_000)
+
+# Chosen so that evaluation takes about a tenth of the time of a fully connected network
+# (benchmarks/training.py measures it), and about a third of a convolutional one's.
+_FULLY_CONNECTED_EVALUATION = EvaluationRule(8, other_splits_every=16, examples_between=15_000)
+_NARROW_EVALUATION = EvaluationRule(8, other_splits_every=16, examples_between=25_000)
+_CNN_EVALUATION = EvaluationRule(4, other_splits_every=4, examples_between=4_000)
+
+MNIST_CERTAINTY = {
+    "batch_sizes": "stated",
+    "budget": "chosen",
+    "evaluation": "chosen",
+    "form: deviation": "chosen by experiment",
+    "form: mean": "chosen by experiment",
+    "goal": "stated",
+    "held_out: order": "chosen by experiment",
+    "schedule": "recalled",
+    "search_space": "stated",
+    "train_examples": "recalled",
+}
+_CHOSEN_GOAL = MNIST_CERTAINTY | {"goal": "chosen"}
+
+
+def _rules(model: str) -> tuple[StepBudget, EvaluationRule]:
+    if model == "fc_64_64_64":
+        return _NARROW_BUDGET, _NARROW_EVALUATION
+    if model.startswith("fc_"):
+        return _FULLY_CONNECTED_BUDGET, _FULLY_CONNECTED_EVALUATION
+    return _CONVOLUTIONAL_BUDGET, _CNN_EVALUATION
+
+
+def mnist_workload(
+    model: str,
+    optimizer: str,
+    goal: float,
+    batch_sizes: tuple[int, ...],
+    certainty: dict[str, str] = MNIST_CERTAINTY,
+    dataset: str = "mnist",
+) -> Workload:
+    """Return a workload on MNIST or Fashion MNIST in the paper's protocol."""
+    budget, evaluation = _rules(model)
+    return Workload(
+        collection=None,
+        dataset=dataset,
+        source=dataset,
+        model=model,
+        optimizer=optimizer,
+        schedule="constant",
+        search_space=search_space(optimizer),
+        metric="val_classification_error",
+        goal=goal,
+        maximize=False,
+        train_examples=55_000,
+        batch_sizes=batch_sizes,
+        budget=budget,
+        evaluation=evaluation,
+        certainty=tuple(certainty.items()),
+        form=_FORMS[dataset],
+        held_out=_HELD_OUT,
+    )
+
+
+def _subset(examples: int) -> Workload:
+    sizes = (*(size for size in POWERS if size < examples), examples)
+    stated = MNIST_CERTAINTY | {"train_examples": "stated"}
+    return replace(
+        mnist_workload("simple_cnn_base", "nesterov_momentum", 0.02, sizes, stated),
+        collection="mnist_subsets",
+        dataset=f"mnist_{examples}",
+        train_examples=examples,
+    )
+
+
+_CNN_NESTEROV = mnist_workload("simple_cnn_base", "nesterov_momentum", 0.01, EVERY_OTHER)
+_FASHION = mnist_workload(
+    "simple_cnn_base", "nesterov_momentum", 0.1, EVERY_OTHER, dataset="fashion_mnist"
+)
+
+MNIST_WORKLOADS = (
+    mnist_workload("fc_1024", "sgd", 0.03, ALL),
+    mnist_workload("fc_1024_1024", "sgd", 0.03, ALL, _CHOSEN_GOAL),
+    mnist_workload("fc_64_64_64", "sgd", 0.03, ALL, _CHOSEN_GOAL),
+    *(
+        mnist_workload(model, "sgd", 0.03, ALL)
+        for model in (
+            "fc_128_128_128",
+            "fc_256_256_256",
+            "fc_512_512_512",
+            "fc_1024_1024_1024",
+            "fc_2048_2048_2048",
+        )
+    ),
+    mnist_workload("simple_cnn_narrow", "sgd", 0.01, ALL),
+    mnist_workload("simple_cnn_base", "sgd", 0.01, ALL),
+    mnist_workload("simple_cnn_wide", "sgd", 0.01, POWERS),
+    mnist_workload("simple_cnn_base", "momentum", 0.01, ALL),
+    _CNN_NESTEROV,
+    replace(_FASHION, batch_sizes=EVERY_OTHER[1:]),
+    *(_subset(examples) for examples in (6_875, 13_750, 27_500, 55_000)),
+    *(
+        replace(each, collection="solution_quality", certainty=tuple(_CHOSEN_GOAL.items()))
+        for each in (_CNN_NESTEROV, _FASHION)
+    ),
+)
+
 
 # Where the learning rate stops falling, and how far it falls. The release states of ResNet-50 on
 # ImageNet that it stops between 300,000 and 600,000 of 600,000 steps.
@@ -26,7 +154,7 @@ _LINEAR_DECAY_CERTAINTY = {
     "search_space: end_learning_rate_factor": "recalled",
 }
 
-CIFAR_10_EVALUATION = EvaluationRule(8, other_splits_every=8, examples_between=20_000)
+_CIFAR_10_EVALUATION = EvaluationRule(8, other_splits_every=8, examples_between=20_000)
 # An evaluation takes a tenth of the time of the training between two.
 _LARGE_EVALUATION = EvaluationRule(
     8, other_splits_every=8, examples_between=200_000, training_subset=10_000
@@ -38,7 +166,7 @@ _IMAGENET_EVALUATION = replace(_LARGE_EVALUATION, training_subset=50_176)
 # The official training examples less the 50,045 of the test split.
 _IMAGENET_EXAMPLES = 1_231_122
 
-CERTAINTY = {
+_CERTAINTY = {
     "augmentation": "recalled",
     "batch_sizes": "stated",
     "budget": "chosen",
@@ -49,7 +177,7 @@ CERTAINTY = {
     "train_examples": "recalled",
     **_LINEAR_DECAY_CERTAINTY,
 }
-_RESNET_50_CERTAINTY = CERTAINTY | {"search_space: label_smoothing": "stated"}
+_RESNET_50_CERTAINTY = _CERTAINTY | {"search_space: label_smoothing": "stated"}
 # The release shows a study of this workload, and the errors of one of its trials.
 _IMAGENET_CERTAINTY = _RESNET_50_CERTAINTY | {
     "evaluation: training_subset": "stated",
@@ -77,8 +205,8 @@ def cifar_10_workload(optimizer: str) -> Workload:
         train_examples=45_000,
         batch_sizes=powers(2, 8_192),
         budget=StepBudget(fewest=5_000, examples=2_000_000),
-        evaluation=CIFAR_10_EVALUATION,
-        certainty=tuple(CERTAINTY.items()),
+        evaluation=_CIFAR_10_EVALUATION,
+        certainty=tuple(_CERTAINTY.items()),
         form=CIFAR_10,
     )
 
@@ -122,7 +250,7 @@ IMAGE_WORKLOADS = (
         search_space=search_space("nesterov_momentum", *_LINEAR_DECAY),
         goal=0.35,
         batch_sizes=(32, 64, *powers(256, 65_536)),
-        certainty=tuple((CERTAINTY | {"train_examples": "stated"}).items()),
+        certainty=tuple((_CERTAINTY | {"train_examples": "stated"}).items()),
     ),
     # The classes of ImageNet have from 732 to 1,300 images: half of them hold about half.
     replace(

@@ -17,11 +17,17 @@ from producers.workloads.definition import (
     powers,
     search_space,
 )
-from producers.workloads.mnist import ALL, CERTAINTY, MNIST_WORKLOADS, mnist_workload
-from producers.workloads.published import IMAGE_WORKLOADS, TEXT_WORKLOADS
+from producers.workloads.published import (
+    ALL,
+    IMAGE_WORKLOADS,
+    MNIST_CERTAINTY,
+    MNIST_WORKLOADS,
+    TEXT_WORKLOADS,
+    mnist_workload,
+)
 from producers.workloads.sparse import SPARSE_WORKLOADS, pruned
 
-_CHOSEN = CERTAINTY | {
+_CHOSEN = MNIST_CERTAINTY | {
     "batch_sizes": "chosen",
     "goal": "chosen",
     "schedule": "chosen",
@@ -95,13 +101,7 @@ EXTRA_WORKLOADS = (
 )
 
 
-_ALL = (
-    *MNIST_WORKLOADS,
-    *IMAGE_WORKLOADS,
-    *TEXT_WORKLOADS,
-    *SPARSE_WORKLOADS,
-    *EXTRA_WORKLOADS,
-)
+_ALL = (*MNIST_WORKLOADS, *IMAGE_WORKLOADS, *TEXT_WORKLOADS, *SPARSE_WORKLOADS, *EXTRA_WORKLOADS)
 
 WORKLOADS = {workload.name: workload for workload in _ALL}
 

@@ -28,8 +28,7 @@ from producers.workloads.definition import (
     Workload,
     powers,
 )
-from producers.workloads.mnist import ALL, mnist_workload
-from producers.workloads.published import cifar_10_workload
+from producers.workloads.published import ALL, cifar_10_workload, mnist_workload
 
 _OPTIMIZERS = ("sgd", "momentum", "nesterov_momentum")
 _SPARSITIES = (0.0, 0.5, 0.7, 0.9)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dbtool.core.contract import OTHER_METRICS
+from producers.training.block_record import Clock
 from producers.training.checkpoints import Checkpoints
-from producers.training.clock import Clock
 from producers.training.stopping import FirstToGoal, Goal
 from tests.support.blocks import (
     TRIALS,
