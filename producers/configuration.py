@@ -219,8 +219,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ]
     seed: Annotated[
-        _Natural,
-        Option("The seed that every random number follows from; by default 0.", "N"),
+        _Natural, Option("The seed that every random number follows from; by default 0.", "N")
     ] = 0
     shared_batches: Annotated[bool, Option("Give all trials of a study the same batches.")] = False
 
@@ -332,8 +331,7 @@ class SweepOptions(Struct, frozen=True, kw_only=True):
     checkpoint_minutes: Annotated[
         Annotated[float, Meta(ge=0)],
         Option(
-            "Save the trials in training every X minutes; the same command goes on from there.",
-            "X",
+            "Save the trials in training every X minutes; the same command goes on from there.", "X"
         ),
     ] = 10.0
     distributed: Annotated[

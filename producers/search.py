@@ -139,9 +139,7 @@ Metaparameter = Range | Choice
 SearchSpace = dict[str, Metaparameter]
 
 
-def search_space_json(
-    space: Mapping[str, Metaparameter | StepsRange],
-) -> dict[str, dict[str, Any]]:
+def search_space_json(space: Mapping[str, Metaparameter | StepsRange]) -> dict[str, dict[str, Any]]:
     """Return the search space as `parameter_configs` of a `study.json`."""
     return {name: metaparameter.to_json() for name, metaparameter in space.items()}
 

@@ -152,9 +152,7 @@ def _draft(image: Image.Image, size: tuple[int, int], box: Box) -> Box:
 
 
 def _part(
-    image_size: tuple[int, int],
-    size: tuple[int, int],
-    augmentation: npt.NDArray[np.float64] | None,
+    image_size: tuple[int, int], size: tuple[int, int], augmentation: npt.NDArray[np.float64] | None
 ) -> Box:
     """Return the part of an image to keep: left, top, right, bottom in its pixels."""
     width, height = image_size

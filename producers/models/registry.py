@@ -183,10 +183,7 @@ def _vgg_11() -> ModelDefinition:
 def _transformer(name: str, sizes: tuple[int, int, int, int], certainty: str) -> ModelDefinition:
     sized = dict(zip(("layers", "width", "hidden", "heads"), sizes, strict=True))
     settings: dict[str, dict[str, object]] = {
-        "recalled": {
-            "decoder_only": True,
-            "logits": "by a matrix of their own, without biases",
-        },
+        "recalled": {"decoder_only": True, "logits": "by a matrix of their own, without biases"},
         "chosen": {
             "normalisation": "of layers, before each and after the last",
             "positions": "sinusoidal",

@@ -176,10 +176,7 @@ def _muon(m: Metaparameters, *, output: bool) -> optax.GradientTransformation:
         return tree_map_with_path(of_one, parameters, matrices)
 
     rule = contrib.muon(
-        1.0,
-        beta=m["momentum"],
-        muon_weight_dimension_numbers=dimensions,
-        consistent_rms=_MUON_RMS,
+        1.0, beta=m["momentum"], muon_weight_dimension_numbers=dimensions, consistent_rms=_MUON_RMS
     )
     # optax's rule ends with the minus of the step.
     return _optax().chain(rule, _optax().scale(-1.0), _weight_decay(m))

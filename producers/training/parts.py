@@ -40,9 +40,7 @@ class PartsProgram:
         no_sums = partial(block.over_groups, of_each(block.trainer.no_sums))
         self._no_sums = block.compiled(no_sums, TRIALS)
         self._with_part = block.compiled(
-            self._add_part_device,
-            *(TRIALS, TRIALS, TRIALS, TRIALS, batches),
-            donate=0,
+            self._add_part_device, *(TRIALS, TRIALS, TRIALS, TRIALS, batches), donate=0
         )
         self._updated = cache(
             lambda micro_batches: block.compiled(

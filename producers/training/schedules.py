@@ -57,9 +57,7 @@ SCHEDULES: dict[str, ScheduleDefinition] = {
     for each in (
         ScheduleDefinition("constant", _constant),
         ScheduleDefinition(
-            "linear_decay",
-            _linear_decay,
-            ("learning_rate_decay_steps", "end_learning_rate_factor"),
+            "linear_decay", _linear_decay, ("learning_rate_decay_steps", "end_learning_rate_factor")
         ),
     )
 }

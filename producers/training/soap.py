@@ -112,11 +112,7 @@ def _start(parameter: jax.Array, is_matrix: bool) -> ParameterState:
 
 
 def _averaged(
-    leaf: ParameterState,
-    gradient: jax.Array,
-    seen: jax.Array,
-    beta1: jax.Array,
-    beta2: jax.Array,
+    leaf: ParameterState, gradient: jax.Array, seen: jax.Array, beta1: jax.Array, beta2: jax.Array
 ) -> ParameterState:
     """With the gradient in its averages, unless it is the first."""
     weight1, weight2 = ((seen > 0) * (1 - beta) for beta in (beta1, beta2))
@@ -128,11 +124,7 @@ def _averaged(
 
 
 def _direction(
-    leaf: ParameterState,
-    seen: jax.Array,
-    beta1: jax.Array,
-    beta2: jax.Array,
-    epsilon: jax.Array,
+    leaf: ParameterState, seen: jax.Array, beta1: jax.Array, beta2: jax.Array, epsilon: jax.Array
 ) -> jax.Array:
     """Adam's direction in the bases; zero of the first gradient, which is in no average."""
     averages = jnp.maximum(seen, 1)

@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import google_crc32c
 import numpy as np
-from google.protobuf import (
-    descriptor_pb2,
-    descriptor_pool,
-    message,
-    message_factory,
-    text_format,
-)
+from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory, text_format
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import open_file
