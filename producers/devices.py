@@ -19,7 +19,8 @@ import dbtool
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 
 if TYPE_CHECKING:
-    from producers.workloads.definition import Origin
+    from producers.plan import StudyPlan
+    from producers.training.block import BlockProgram
 
 _PROCESSES, _PROCESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 _MOST_BYTES_COMPILED = 4 * 2**30
@@ -118,36 +119,29 @@ def lanes() -> int:
     return 1 if jax.default_backend() == "cpu" else sys.maxsize
 
 
-def provenance(
-    batches: str,
-    devices_a_trial: int,
-    micro_batch: int,
-    side_by_side: int,
-    remat: bool,
-    origin: Origin | None = None,
-) -> dict[str, Any]:
-    """Return what a shard records of the program, its libraries and the device.
+def provenance(study: StudyPlan, program: BlockProgram, trials: int) -> dict[str, Any]:
+    """Return what a shard of so many trials records of the program, its libraries and the device.
 
     Batches are "own" where each trial draws its own, "shared" where a study's trials share them.
     The origin is the code that defines the workload, where this package does not.
     """
     import jax
 
-    device = jax.local_devices()[0]
+    device, origin = jax.local_devices()[0], study.workload.origin
     return {
         "dbtool": dbtool.__version__,
         "python": platform.python_version(),
         **{name: importlib.metadata.version(name) for name in _LIBRARIES},
         "device": _cpu_name() if device.platform == "cpu" else str(device.device_kind),
         "devices": jax.device_count(),
-        "devices_per_trial": devices_a_trial,
-        "micro_batch": micro_batch,
-        "side_by_side": side_by_side,
-        "remat": remat,
+        "devices_per_trial": program.devices_a_trial,
+        "micro_batch": program.batch_shape(study.batch_size)[1],
+        "side_by_side": program.side_by_side(trials),
+        "remat": program.trainer.remat,
         "matmul_precision": jax.config.values["jax_default_matmul_precision"],
         "platform": f"{platform.system()} {platform.machine()}",
         "git_revision": _git_revision(),
-        "batches": batches,
+        "batches": "shared" if study.shared_batches else "own",
         **({} if origin is None else {"origin": dataclasses.asdict(origin)}),
         "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     }

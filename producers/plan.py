@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
@@ -131,15 +132,13 @@ class StudyPlan:
         # Imports JAX, which a wrong plan need not wait for.
         from producers.training.run import BlockTrials
 
+        seed_of = self.branch.seed if self.branch else partial(trial_seed, self.seed)
         return BlockTrials(
             trial_ids=tuple(trial_ids),
-            seeds=tuple(map(self._trial_seed, trial_ids)),
+            seeds=tuple(map(seed_of, trial_ids)),
             metaparameters=tuple(metaparameters),
             shared_seed=self.seed if self.shared_batches else None,
         )
-
-    def _trial_seed(self, trial_id: int) -> int:
-        return self.branch.seed(trial_id) if self.branch else trial_seed(self.seed, trial_id)
 
     def blocks(self, trial_ids: Iterable[int], block: int) -> list[tuple[int, ...]]:
         """Return blocks of at most `block` trials, fewer if their losses take much memory.

@@ -91,11 +91,9 @@ def _find(request: Request) -> tuple[Callable[[bytes, Path], Split], list[Path]]
     fewest = 6 if request.folder is None else 2
     for folder in folders:
         for _, suffix, parse in _FORMATS:
-            names = [
-                *(f"data_batch_{number}{suffix}" for number in range(1, 6)),
-                f"test_batch{suffix}",
-            ]
-            paths = [folder / name for name in names if (folder / name).is_file()]
+            names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
+            wanted = [folder / f"{name}{suffix}" for name in names]
+            paths = [path for path in wanted if path.is_file()]
             if len(paths) >= fewest and paths[-1].name.startswith("test"):
                 return parse, paths
     what = "data_batch_1 to data_batch_5 and test_batch, with or without .bin"
@@ -213,10 +211,9 @@ class _BatchUnpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         """Return the stand-in for a name of the file."""
         name = f"{module_name}.{global_name}"
-        try:
-            return _STAND_INS[name]
-        except KeyError:
-            raise _RefusedNameError(name) from None
+        if name not in _STAND_INS:
+            raise _RefusedNameError(name)
+        return _STAND_INS[name]
 
 
 class _ArrayType:

@@ -206,15 +206,7 @@ IMAGENET = ImageForm(
 )
 """The images of ImageNet, less their mean and not divided: from about -124 to 151 (recalled)."""
 
-OPEN_IMAGES_V4 = ImageForm(
-    height=224,
-    width=224,
-    channels=3,
-    classes=7186,
-    multi_label=True,
-    mean=IMAGENET.mean,
-    deviation=IMAGENET.deviation,
-)
+OPEN_IMAGES_V4 = replace(IMAGENET, classes=7186, multi_label=True)
 """The images of Open Images v4, with its trainable classes; like those of ImageNet (recalled)."""
 
 LM1B = TextForm(vocabulary=32_000, length=64, evaluation_length=512)

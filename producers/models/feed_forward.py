@@ -25,13 +25,9 @@ _KERNEL = 5
 
 
 class FullyConnected(nnx.Module):
-    """ReLU layers followed by a linear layer, one logit a class or one number an output.
+    """ReLU layers of some widths and a linear layer, one logit a class or one number an output.
 
     Weights start LeCun normal, biases at zero (chosen).
-
-    Args:
-        form: what the examples look like.
-        widths: width of each hidden layer.
     """
 
     def __init__(
@@ -119,10 +115,7 @@ def _pooled_twice(side: int, padding: Padding) -> int:
 class VGG(nnx.Module):
     """Stages of 3x3 convolutions, each followed by a max-pool; dense layers; all ReLU, then logits.
 
-    Args:
-        images: what they look like.
-        stages: output channels of the convolutions of each stage.
-        dense: width of each dense layer.
+    A stage is the output channels of its convolutions, a dense layer its width.
     """
 
     def __init__(

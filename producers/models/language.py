@@ -10,8 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from producers.models.blocks import through
-
 if TYPE_CHECKING:
     from jax.typing import DTypeLike
 
@@ -81,8 +79,9 @@ class Transformer(LanguageModel):
         # Looked up in float32, so that the gradients of frequent tokens add up in float32.
         embedded = self.embedding(tokens) * width**0.5 + sinusoidal_positions(length, width)
         activations = embedded.astype(self.dtype)
+        run = nnx.remat(_Layer.__call__) if self.remat else _Layer.__call__
         for layer in self.layers:
-            activations = through(layer, activations, remat=self.remat)
+            activations = run(layer, activations)
         normalised: jax.Array = self.norm(activations)
         return normalised
 

@@ -14,7 +14,6 @@ import jax.numpy as jnp
 from flax import nnx
 
 from dbtool.core.errors import UsageError
-from producers.models.blocks import through
 from producers.models.convolution import conv_general_dilated, convolution, mean_pool_2x2
 
 if TYPE_CHECKING:
@@ -154,8 +153,12 @@ class BottleneckResNet(nnx.Module):
         """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
         activations = self.first(images)
         activations = nnx.max_pool(activations, (3, 3), strides=(2, 2), padding=((1, 1), (1, 1)))
+
+        def through(block: _Bottleneck, activations: jax.Array) -> jax.Array:
+            return block(activations, train=train)
+
         for block in self.blocks:
-            activations = through(block, activations, remat=self.remat, train=train)
+            activations = (nnx.remat(through) if self.remat else through)(block, activations)
         activations = jax.nn.relu(self.last_norm(activations, train=train))
         logits: jax.Array = self.logits(activations.mean((1, 2)))
         return logits
@@ -200,12 +203,7 @@ class ResNet8(nnx.Module):
 
     The first block works at the size of the image, every further one at half of that before it.
     With three blocks it has seven convolutions and a dense layer. Weights start LeCun normal,
-    biases at zero.
-
-    Args:
-        images: what they look like.
-        channels: of the first convolution.
-        blocks: channels of each block.
+    biases at zero. The first convolution has `channels`, each block its own.
     """
 
     def __init__(

@@ -256,14 +256,7 @@ def footer_of(
             )
             for index, trial_id in enumerate(trials.trial_ids)
         ),
-        producer=provenance(
-            "shared" if study.shared_batches else "own",
-            program.devices_a_trial,
-            program.batch_shape(study.batch_size)[1],
-            program.side_by_side(len(trials.trial_ids)),
-            program.trainer.remat,
-            study.workload.origin,
-        ),
+        producer=provenance(study, program, len(trials.trial_ids)),
     )
 
 

@@ -119,14 +119,8 @@ MNIST_WORKLOADS = (
     mnist_workload("fc_1024_1024", "sgd", 0.03, ALL, _CHOSEN_GOAL),
     mnist_workload("fc_64_64_64", "sgd", 0.03, ALL, _CHOSEN_GOAL),
     *(
-        mnist_workload(model, "sgd", 0.03, ALL)
-        for model in (
-            "fc_128_128_128",
-            "fc_256_256_256",
-            "fc_512_512_512",
-            "fc_1024_1024_1024",
-            "fc_2048_2048_2048",
-        )
+        mnist_workload(f"fc_{width}_{width}_{width}", "sgd", 0.03, ALL)
+        for width in (128, 256, 512, 1024, 2048)
     ),
     mnist_workload("simple_cnn_narrow", "sgd", 0.01, ALL),
     mnist_workload("simple_cnn_base", "sgd", 0.01, ALL),

@@ -10,6 +10,7 @@ from functools import partial
 
 from dbtool.core.errors import matching, unknown
 from producers.datasets.forms import BROWN
+from producers.training.optimizers import OPTIMIZERS
 from producers.workloads.definition import (
     EvaluationRule,
     StepBudget,
@@ -27,12 +28,9 @@ from producers.workloads.published import (
 )
 from producers.workloads.sparse import SPARSE_WORKLOADS, pruned
 
-_CHOSEN = MNIST_CERTAINTY | {
-    "batch_sizes": "chosen",
-    "goal": "chosen",
-    "schedule": "chosen",
-    "search_space": "chosen",
-}
+_CHOSEN = MNIST_CERTAINTY | dict.fromkeys(
+    ("batch_sizes", "goal", "schedule", "search_space"), "chosen"
+)
 
 _ALL_CHOSEN = (
     *("batch_sizes", "budget", "evaluation", "form"),
@@ -74,24 +72,7 @@ def _brown(optimizer: str) -> Workload:
 
 
 EXTRA_WORKLOADS = (
-    *(
-        _fully_connected(optimizer)
-        for optimizer in (
-            "momentum",
-            "nesterov_momentum",
-            "adam",
-            "adamw",
-            "rmsprop",
-            "lars",
-            "lamb",
-            "muon",
-            "muon_hidden",
-            "lion",
-            "ademamix",
-            "schedule_free_adamw",
-            "soap",
-        )
-    ),
+    *(_fully_connected(optimizer) for optimizer in OPTIMIZERS if optimizer != "sgd"),
     _fully_connected("sgd", "fashion_mnist", 0.14),
     *(_pruned(sparsity) for sparsity in (0.5, 0.7, 0.9)),
     *(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dbtool.core.errors import UsageError, closest, unknown
 from dbtool.core.files import expanded
 from producers.datasets.forms import Form, TextForm
-from producers.datasets.registry import DATASETS
+from producers.datasets.registry import DATASETS, load_dataset
 from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
@@ -175,8 +175,6 @@ def _by_source(
 
 
 def _load(workload: Workload, replacement: Replacement, vocabulary: Path | None) -> Dataset:
-    from producers.datasets.registry import load_dataset
-
     form = workload.form
     if vocabulary is not None and isinstance(form, TextForm):
         from producers.datasets.text.vocabulary import load_vocabulary

@@ -64,7 +64,7 @@ def load_lm1b(request: Request) -> Dataset:
     """
     form = request.text_form()
     training, held_out = _shards(request)
-    corpus = _open_part(request, training, "training")
+    corpus = open_corpus(training, lines_of_text, f"{request.source} (training)")
     if request.folder is None and corpus.lines != _TRAINING_LINES:
         raise DbtoolError(
             f"{training[0].parent} holds {corpus.lines:,} lines, not the {_TRAINING_LINES:,} of"
@@ -72,7 +72,8 @@ def load_lm1b(request: Request) -> Dataset:
         )
     parts = ("validation", "test")
     others = [
-        _open_part(request, [path], part) for path, part in zip(held_out, parts, strict=False)
+        open_corpus([path], lines_of_text, f"{request.source} ({part})")
+        for path, part in zip(held_out, parts, strict=False)
     ]
     train = _training_source(request, corpus, np.empty(0, np.int64))
     splits = [_evaluation_split(each, train, form, np.arange(len(each))) for each in others]
@@ -113,10 +114,6 @@ def _dataset(
         test=test,
         file_hashes=hashes | {"vocabulary": train.vocabulary.sha256},
     )
-
-
-def _open_part(request: Request, shards: list[Path], part: str) -> Corpus:
-    return open_corpus(shards, lines_of_text, f"{request.source} ({part})")
 
 
 def _shards(request: Request) -> tuple[list[Path], list[Path]]:
