@@ -8,27 +8,22 @@ there); momentum stays, so that the effective learning rate grows alike. Where t
 doubt, branches are trained with multiples of its rate as well, of which the best counts.
 """
 
-from __future__ import annotations
-
 import json
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 import dbtool
 from dbtool.core.errors import UsageError
+from producers.configuration import SweepOptions
+from producers.plan import StudyPlan
 from producers.seeds import derived_seed, study_seed
 from producers.sweep.run import held_index
 from producers.training.optimizers import LEARNING_RATE, optimizer_definition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from producers.configuration import SweepOptions
-    from producers.plan import StudyPlan
 
 # A branch's number is made of its step, the place of its rate, and its parent's number below this.
 _PARENTS = 1_000

@@ -4,22 +4,18 @@ Every field with an `Option` is an option of `dbtool produce`; those of `Plan` a
 of a plan file, too. None stands for what was not given.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import msgspec
 from msgspec import Meta, Struct
 
 from dbtool.core.errors import UsageError
 from dbtool.core.files import expanded
-
-if TYPE_CHECKING:
-    from producers.lockstep import LockstepRule
+from producers.lockstep import LockstepRule
 
 DEFAULT_TRIALS = 100
 _LARGEST = sys.float_info.max
@@ -243,7 +239,7 @@ class Slice:
     count: int
 
     @classmethod
-    def parse(cls, text: str) -> Slice:
+    def parse(cls, text: str) -> Self:
         """Parse a slice, such as 3/16: the third of sixteen."""
         written = _SLICE.fullmatch(text.strip())
         if written is None:

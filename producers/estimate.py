@@ -4,31 +4,26 @@ The operations of matrix products are counted here, whatever device they are for
 there on a CPU alone, and takes a loop's body once.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from dbtool.core.errors import counted
+from producers.configuration import SweepOptions
+from producers.datasets.forms import Form
 from producers.datasets.registry import dataset_definition
+from producers.plan import StudyPlan
 from producers.sweep.run import held_index, next_blocks
 from producers.training.batches import phases
 from producers.training.step import trainer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from producers.configuration import SweepOptions
-    from producers.datasets.forms import Form
-    from producers.plan import StudyPlan
-    from producers.workloads.definition import Workload
+from producers.workloads.definition import Workload
 
 # Measured on a CPU (benchmarks/training.py): the share of a large matrix product's rate that
 # training reaches, the least time of a step, and the size of a stored row.

@@ -6,19 +6,14 @@ proportionally (Shallue et al., 2018, section 4.7); momentum multiplies it, so t
 from the effective learning rate, learning_rate / (1 - momentum), where there is a momentum.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbtool.core.errors import UsageError
 from producers.search import OUTER, Metaparameter, Range, SearchSpace
 from producers.workloads.definition import EvaluationRule, Workload
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 # All trials are evaluated as the one says, those that have come near the goal as the other does; or
 # after fewer examples, where the workload's own rule asks for that.

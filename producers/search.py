@@ -4,14 +4,10 @@ A search space is what a published `study.json` calls `parameter_configs`: one r
 metaparameter, uniform on its own scale (Shallue et al., 2018, appendix on metaparameter tuning).
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
 # Of a range's scale, on either side: better values may lie beyond a best one there.
 OUTER = 0.1

@@ -5,8 +5,6 @@ trial's seed from the study's seed and the trial id. None depends on how trials 
 the device.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 # A stream each for things that must not share random numbers.

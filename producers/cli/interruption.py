@@ -1,7 +1,5 @@
 """Stop a sweep on Ctrl-C or on a scheduler's signal, and say what was kept."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os
@@ -9,21 +7,18 @@ import signal
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import counted
+from dbtool.core.shards import Shard
+from producers.configuration import SweepOptions
+from producers.plan import StudyPlan
 from producers.sweep.run import SweepEvents, held_index, next_blocks
 from producers.training.checkpoints import Interrupted
 from producers.training.mesh import is_first, on_any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from dbtool.core.shards import Shard
-    from producers.configuration import SweepOptions
-    from producers.plan import StudyPlan
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SECONDS_TO_HEAR = 1.0

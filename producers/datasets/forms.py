@@ -1,9 +1,7 @@
 """Forms of examples, as far as models and objectives depend on them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from dbtool.core.errors import UsageError
 
@@ -44,7 +42,7 @@ class ImageForm:
     by_image: bool = False
 
     @property
-    def evaluated(self) -> ImageForm:
+    def evaluated(self) -> Self:
         """Return the form of the examples of validation and test."""
         return self
 
@@ -97,7 +95,7 @@ class TextForm:
     evaluation_length: int | None = None
 
     @property
-    def evaluated(self) -> TextForm:
+    def evaluated(self) -> Self:
         """Return the form of the examples of validation and test."""
         return replace(self, length=self.evaluation_length or self.length)
 
@@ -147,7 +145,7 @@ class ArrayForm:
             )
 
     @property
-    def evaluated(self) -> ArrayForm:
+    def evaluated(self) -> Self:
         """The form of the examples of validation and test."""
         return self
 

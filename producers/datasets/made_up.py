@@ -3,19 +3,13 @@
 The brightness of an image tells its class; a sentence has a few words.
 """
 
-from __future__ import annotations
-
 import gzip
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    import numpy.typing as npt
+import numpy.typing as npt
 
 _SEED = 2018
 _GREY_CLASSES = 10

@@ -6,31 +6,24 @@ people saw are those of an image and all others count as not there, and images w
 out (recalled).
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import itertools
 import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found, read_bytes
 from producers.datasets.split import Dataset, Order, Request, fixed_permutation
 from producers.datasets.streamed import EncodedImage, StreamedImages
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    import numpy.typing as npt
-
 
 _SPLITS = ("train", "validation", "test")
 _TRAINABLE = "classes-trainable.txt"
@@ -48,6 +41,29 @@ _HOW_TO_GET = (
 )
 _DIGITS = 16
 _COLUMNS = {"ImageID": pl.String, "LabelName": pl.String, "Confidence": pl.Float64}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class VerifiedLabels:
+    """Which classes people saw in which images.
+
+    Attributes:
+        images: the ids of the images in which they saw one, sorted, uint64 [images].
+        starts: where the classes of each image begin and the last one's end, int64 [images + 1].
+        classes: what they saw, from zero, int32 [labels].
+        contradicting: how many labels were left out since the file says both.
+    """
+
+    images: npt.NDArray[np.uint64]
+    starts: npt.NDArray[np.int64]
+    classes: npt.NDArray[np.int32]
+    contradicting: int = 0
+
+    def targets(self, number: int, classes: int) -> npt.NDArray[np.uint8]:
+        """Return the classes of an image, uint8 [classes]: 1 there, 0 not there."""
+        found = np.zeros(classes, np.uint8)
+        found[self.classes[self.starts[number] : self.starts[number + 1]]] = 1
+        return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -174,29 +190,6 @@ def _ids_of_files(folder: Path) -> npt.NDArray[np.uint64]:
     with os.scandir(folder) as entries:
         found = (match for entry in entries if (match := _IMAGE_NAME.fullmatch(entry.name)))
         return np.fromiter((int(match[1], 16) for match in found), np.uint64)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class VerifiedLabels:
-    """Which classes people saw in which images.
-
-    Attributes:
-        images: the ids of the images in which they saw one, sorted, uint64 [images].
-        starts: where the classes of each image begin and the last one's end, int64 [images + 1].
-        classes: what they saw, from zero, int32 [labels].
-        contradicting: how many labels were left out since the file says both.
-    """
-
-    images: npt.NDArray[np.uint64]
-    starts: npt.NDArray[np.int64]
-    classes: npt.NDArray[np.int32]
-    contradicting: int = 0
-
-    def targets(self, number: int, classes: int) -> npt.NDArray[np.uint8]:
-        """Return the classes of an image, uint8 [classes]: 1 there, 0 not there."""
-        found = np.zeros(classes, np.uint8)
-        found[self.classes[self.starts[number] : self.starts[number + 1]]] = 1
-        return found
 
 
 def image_id(number: int) -> str:

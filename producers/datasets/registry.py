@@ -1,26 +1,20 @@
 """The data sets, each defined once, and loading any of them by its name."""
 
-from __future__ import annotations
-
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError, UsageError, unknown
+from producers.datasets.forms import Form
 from producers.datasets.split import RANDOM_5_000, Dataset, Request, Split
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    import numpy.typing as npt
-
-    from producers.datasets.forms import Form
-
-    Load = Callable[[Request], Dataset]
+Load = Callable[[Request], Dataset]
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,14 @@
 """Requests for data sets, and their examples, in memory or read when they are needed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError, UsageError
 from producers.datasets.forms import Form, ImageForm, TextForm
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy.typing as npt
-
 
 VALIDATION_SPLIT_SEED = 181_103_600
 """Seeds the order of the official training examples: the number of the paper, arXiv:1811.03600."""
@@ -168,11 +162,11 @@ class Split:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def first(self, count: int) -> Split:
+    def first(self, count: int) -> "Split":
         """Return the first examples."""
         return Split(self.inputs[:count], self.targets[:count])
 
-    def read_only(self) -> Split:
+    def read_only(self) -> Self:
         """Return the same examples, in arrays that nobody can change."""
         self.inputs.setflags(write=False)
         self.targets.setflags(write=False)

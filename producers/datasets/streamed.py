@@ -6,25 +6,20 @@ scaled to a random whole number from 256 to 512, 224 are cut out at random, and 
 half of the time, as Simonyan and Zisserman (2014) trained (both recalled).
 """
 
-from __future__ import annotations
-
 import io
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from dbtool.core.errors import DbtoolError
+from producers.datasets.forms import ImageForm
 from producers.datasets.split import Split
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from producers.datasets.forms import ImageForm
-
-    Box = tuple[float, float, float, float]
+Box = tuple[float, float, float, float]
 
 # What is kept of the shorter side once it is scaled to one of these.
 _KEPT = 224

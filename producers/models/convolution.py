@@ -7,18 +7,13 @@ times slower. So on a CPU gradients are written out, as convolutions of that for
 differentiate a maximum over moving windows or one of strided slices quickly there.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from jax.typing import DTypeLike
+from jax.typing import DTypeLike
 
 _LAYOUT = ("NHWC", "HWIO", "NHWC")
 _TOGETHER = 8  # examples whose images and gradients stay in a core's cache

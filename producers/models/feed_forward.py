@@ -1,25 +1,19 @@
 """Networks of both papers whose layers follow one another: fully connected, simple CNNs and VGG."""
 
-from __future__ import annotations
-
 import itertools
 import math
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import jax
 from flax import nnx
+from jax.typing import DTypeLike
 
+from producers.datasets.forms import ArrayForm, ImageForm
 from producers.models.convolution import conv_general_dilated, convolution, max_pool_2x2
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from jax.typing import DTypeLike
-
-    from producers.datasets.forms import ArrayForm, ImageForm
-
-    Padding = Literal["SAME", "VALID"]
+Padding = Literal["SAME", "VALID"]
 
 _KERNEL = 5
 

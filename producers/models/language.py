@@ -1,19 +1,14 @@
 """Language models: decoder-only Transformers, and a long short-term memory with projection."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax.typing import DTypeLike
 
-if TYPE_CHECKING:
-    from jax.typing import DTypeLike
-
-    Carry = tuple[jax.Array, jax.Array]
+Carry = tuple[jax.Array, jax.Array]
 
 
 class LanguageModel(nnx.Module):

@@ -4,24 +4,17 @@ Nothing follows the sum of a block. What the batch-size paper leaves open of the
 in the sparsity study's program.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from jax.typing import DTypeLike
 
 from dbtool.core.errors import UsageError
+from producers.datasets.forms import ImageForm
 from producers.models.convolution import conv_general_dilated, convolution, mean_pool_2x2
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from jax.typing import DTypeLike
-
-    from producers.datasets.forms import ImageForm
 
 
 class GhostBatchNorm(nnx.Module):

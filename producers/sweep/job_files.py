@@ -4,23 +4,17 @@ Each task of a job runs `dbtool produce` with the words of the sweep and a slice
 know what is done, so that any of them may be stopped, run again, or run twice.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from dbtool.core.errors import counted
 from dbtool.core.manifest import SWEEP_WORK
+from producers.configuration import SweepOptions
+from producers.plan import StudyPlan
 from producers.sweep.run import all_blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from producers.configuration import SweepOptions
-    from producers.plan import StudyPlan
 
 # The largest array that Slurm takes unless it is configured otherwise ends at this number.
 _MOST_SLICES = 1_000

@@ -1,23 +1,17 @@
 """Read from shards what their trials came to."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from dbtool.core.contract import OTHER_METRICS, metric_columns
 from dbtool.core.shards import read_tables
+from producers.training.stopping import Goal
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from producers.training.stopping import Goal
-
-    Values = tuple[np.ndarray, np.ndarray, np.ndarray]
+Values = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def values_of(paths: Iterable[Path], metric: str) -> Values:

@@ -5,13 +5,12 @@ same trials. Small models are quickest with all devices along `trial`, which nee
 another; a large model's batch fits, or is quick, only when many devices share it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -19,9 +18,6 @@ from jax.experimental.mesh_utils import create_hybrid_device_mesh
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from dbtool.core.errors import DbtoolError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 TRIAL = "trial"
 DATA = "data"

@@ -7,9 +7,8 @@ An evaluation adds up totals over slices of a split; the metrics follow from the
 depend neither on the slices nor on the devices that shared them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -19,10 +18,7 @@ import optax
 from dbtool.core.errors import unknown
 from producers.datasets.forms import PADDING, Form
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    Metaparameters = Mapping[str, jax.Array]
+Metaparameters = Mapping[str, jax.Array]
 
 Totals = dict[str, jax.Array]
 Loss = tuple[jax.Array, jax.Array]

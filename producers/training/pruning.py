@@ -11,8 +11,6 @@ authors' program of the sparsity study counts and ranks biases, too (stated): th
 that their sensitivity is zero and they are pruned before any weight.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -14,9 +14,7 @@ first ten steps, in place of a decomposition of the first H, which trials in one
 for at every step; axes of more than 512 places have none.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,8 +22,7 @@ import optax
 
 from producers.training.optimizers import weight_matrices
 
-if TYPE_CHECKING:
-    OfAxes = tuple[jax.Array | None, ...]
+OfAxes = tuple[jax.Array | None, ...]
 
 _INTERVAL = 10
 _LONGEST_AXIS = 512

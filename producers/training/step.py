@@ -3,17 +3,17 @@
 A state is of one trial; functions of one are applied to groups of trials side by side.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
+from jax.typing import DTypeLike
 
 from producers.datasets.forms import GREY_28, Form, ImageForm
 from producers.models.language import LanguageModel
@@ -23,12 +23,7 @@ from producers.training.optimizers import LEARNING_RATE, OptimizerDefinition, op
 from producers.training.pruning import masked
 from producers.training.schedules import ScheduleDefinition, schedule_definition
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from jax.typing import DTypeLike
-
-    Metaparameters = Mapping[str, jax.Array]
+Metaparameters = Mapping[str, jax.Array]
 
 T = TypeVar("T")
 Examples = tuple[jax.Array, jax.Array]

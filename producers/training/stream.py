@@ -4,14 +4,13 @@ The batches are those that a data set in memory would give. Every process reads 
 that its own devices take, a few calls ahead, in threads.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import os
 import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -21,13 +20,9 @@ from producers.datasets.forms import Form, ImageForm
 from producers.datasets.split import ExampleSource, Split
 from producers.seeds import AUGMENTATION
 from producers.training.batches import BatchStream
+from producers.training.block import BlockProgram
 from producers.training.mesh import DATA, TRIAL, from_processes
 from producers.training.parts import Parts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from producers.training.block import BlockProgram
 
 WAITED = "/dbtool/waited_for_examples"
 """The event of JAX's monitoring that has the seconds that training waited before a call."""

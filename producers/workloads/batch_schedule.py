@@ -4,8 +4,6 @@ From a step on, batches are larger by a factor, and the learning rate grows as t
 does: "batch size warmup" (Merrill et al., 2025, arXiv 2505.23971).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,11 +1,10 @@
 """Workload definitions: data set, model, optimizer, search space and rules of measurement."""
 
-from __future__ import annotations
-
 import json
 import math
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from dbtool.core.footer import Workload as RecordedWorkload
 from producers.datasets.forms import GREY_28, Form
@@ -14,10 +13,6 @@ from producers.datasets.split import RANDOM_5_000, HeldOut
 from producers.search import SCRAMBLED, Metaparameter, Sobol, StepsRange, search_space_json
 from producers.training.batches import BatchSchedule, phases
 from producers.training.optimizers import optimizer_definition
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 
 SearchSpace = tuple[tuple[str, Metaparameter | StepsRange], ...]
 

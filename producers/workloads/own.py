@@ -4,8 +4,6 @@ They join the registries under names that nobody has, and carry the digest of th
 them, so that a sweep never goes on with other code than it began with.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib
@@ -13,10 +11,11 @@ import importlib.metadata
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -40,9 +39,6 @@ from producers.workloads.definition import (
     recorded_workload,
 )
 from producers.workloads.registry import WORKLOADS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 T = TypeVar("T", Workload, ModelDefinition, OptimizerDefinition, ScheduleDefinition)
 

@@ -1,23 +1,17 @@
 """Presets: named choices of how much of the workloads to train, which options override."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError, unknown
 from producers.configuration import DEFAULT_TRIALS
 from producers.datasets.forms import Form, ImageForm, TextForm
 from producers.datasets.registry import DATASETS, write_made_up
+from producers.workloads.definition import Workload
 from producers.workloads.replace import Replacement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from producers.workloads.definition import Workload
 
 # As many examples as made-up data has for validation and for testing.
 _MADE_UP_HELD_OUT = 8

@@ -1,7 +1,5 @@
 """The published workloads of the batch size study: of images, then of texts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from producers.datasets.forms import (

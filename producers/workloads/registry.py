@@ -3,8 +3,6 @@
 Adding one is adding an entry here or to the module of its kind.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,24 +1,18 @@
 """Workloads on other data than their own: a folder in the same format stands in for a data set."""
 
-from __future__ import annotations
-
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dbtool.core.errors import UsageError, closest, unknown
 from dbtool.core.files import expanded
 from producers.datasets.forms import Form, TextForm
 from producers.datasets.registry import DATASETS, load_dataset
+from producers.datasets.split import Dataset
+from producers.workloads.definition import Workload
 from producers.workloads.registry import WORKLOADS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from producers.datasets.split import Dataset
-    from producers.workloads.definition import Workload
 
 COLLECTION = "replaced"
 """The collection of all workloads on other data than their own; no published one is in it."""

@@ -1,17 +1,12 @@
 """Every setting of a workload, with how sure it is."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
 from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY, Workload
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 # In the order that a person asks for them.
 _SETTINGS = (  # noqa: SIM905 (a list would take a line a word)

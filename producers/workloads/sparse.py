@@ -7,8 +7,6 @@ through momenta from the highest to the lowest, and its sequence has other direc
 the third dimension on.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

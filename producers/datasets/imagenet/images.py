@@ -1,13 +1,13 @@
 """ImageNet, split for training, validation and testing, its images read when they are needed."""
 
-from __future__ import annotations
-
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError, closest, unknown
 from producers.datasets.folders import candidate_folders, not_found, read_bytes
@@ -21,13 +21,6 @@ from producers.datasets.split import (
     split_order,
 )
 from producers.datasets.streamed import EncodedImage, StreamedImages
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    import numpy.typing as npt
-
 
 _SUBSETS = HALF_CLASSES, HALF_IMAGES = ("half_classes", "half_images")
 # Another order than that of the images.

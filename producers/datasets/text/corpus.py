@@ -3,31 +3,26 @@
 An index is worked out once and kept in the cache.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import open_file, sha256_of
 from producers.datasets.folders import digest_of, keep, reading, text_cache
 from producers.datasets.text.lines import Lines, first_line, inflate
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    import numpy.typing as npt
-
-    FindLines = Callable[[Path], Lines]
+FindLines = Callable[[Path], Lines]
 
 _VERSION = 2
 _FACTS, _STARTS, _BLOCKS = "facts.json", "starts.npy", "blocks.npy"

@@ -6,22 +6,17 @@ be plain, or have each record compressed by gzip on its own, as Common Crawl's h
 read both too, but takes a record whose checksum is wrong for one that ends there.
 """
 
-from __future__ import annotations
-
 import mmap
 import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    import numpy.typing as npt
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31

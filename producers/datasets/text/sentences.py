@@ -4,12 +4,11 @@ LM1B, the One Billion Word benchmark, has shards with a sentence on each line; C
 text of web pages in WET archives, in which a line is a sentence.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.walk import files_matching
@@ -25,12 +24,7 @@ from producers.datasets.text.vocabulary import (
     vocabulary_for,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int64]
 
 _UNPACKED = "1-billion-word-language-modeling-benchmark-r13output"
 _ADDRESS = f"http://www.statmt.org/lm-benchmark/{_UNPACKED}.tar.gz"
@@ -52,6 +46,34 @@ _HOW_TO_GET_ARCHIVES = (
 
 _SAMPLED_SENTENCES = 1_000_000  # that a vocabulary is trained on, of a larger number (chosen)
 _SAMPLED_BYTES = 4_096
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SentenceSource:
+    """An example for each sentence of a corpus but those held out: an `ExampleSource`.
+
+    Attributes:
+        corpus: the sentences.
+        vocabulary: makes them tokens.
+        length: tokens of an example.
+        held_out: numbers of the sentences that are no examples, ascending, int64.
+        count: how many examples there are.
+    """
+
+    corpus: Corpus
+    vocabulary: Vocabulary
+    length: int
+    held_out: Numbers
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def read(self, examples: Numbers, augmentation: np.random.Generator | None = None) -> Split:
+        """Read some examples; see `ExampleSource`. Texts know no augmentation."""
+        del augmentation
+        sentences = sentence_numbers(np.asarray(examples, np.int64), self.held_out)
+        return _examples(self.corpus, self.vocabulary, sentences, self.length)
 
 
 def load_lm1b(request: Request) -> Dataset:
@@ -146,34 +168,6 @@ def _archives(request: Request) -> list[Path]:
         if found:
             return sorted(found)
     raise not_found(request.source, folders, " or ".join(_ENDINGS), _HOW_TO_GET_ARCHIVES)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class SentenceSource:
-    """An example for each sentence of a corpus but those held out: an `ExampleSource`.
-
-    Attributes:
-        corpus: the sentences.
-        vocabulary: makes them tokens.
-        length: tokens of an example.
-        held_out: numbers of the sentences that are no examples, ascending, int64.
-        count: how many examples there are.
-    """
-
-    corpus: Corpus
-    vocabulary: Vocabulary
-    length: int
-    held_out: Numbers
-    count: int
-
-    def __len__(self) -> int:
-        return self.count
-
-    def read(self, examples: Numbers, augmentation: np.random.Generator | None = None) -> Split:
-        """Read some examples; see `ExampleSource`. Texts know no augmentation."""
-        del augmentation
-        sentences = sentence_numbers(np.asarray(examples, np.int64), self.held_out)
-        return _examples(self.corpus, self.vocabulary, sentences, self.length)
 
 
 def _training_source(request: Request, corpus: Corpus, held_out: Numbers) -> SentenceSource:

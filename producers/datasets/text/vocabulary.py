@@ -5,15 +5,15 @@ does not know in bytes, so that the tokens of any text decode back to it. (The o
 character U+2581, which stands for a space in such models and comes back as one.)
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,6 @@ from dbtool.core.errors import DbtoolError, UsageError
 from producers.datasets.folders import keep, read_bytes, text_cache
 from producers.datasets.forms import PADDING
 from producers.datasets.split import Request, Split
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
 
 BEGIN, END, UNKNOWN = 1, 2, 3
 """The tokens before a text, after it, and of what no other token stands for."""
