@@ -3,35 +3,30 @@
 With --watch, there is a row for each study, too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import counted, few_of
+from dbtool.core.shards import Shard
 from producers.cli.speed import Pace, hearing_of_waits
 from producers.cli.standing import Standing, study_line
+from producers.configuration import SweepOptions
+from producers.plan import StudyPlan
 from producers.sweep.outcome import values_of
 from producers.sweep.run import SweepEvents, all_blocks, held_index, next_blocks
+from producers.training.block_record import BlockRecord
 from producers.training.stopping import Goal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from rich.console import RenderableType
-    from rich.progress import Progress
-
-    from dbtool.core.shards import Shard
-    from producers.configuration import SweepOptions
-    from producers.plan import StudyPlan
-    from producers.training.block_record import BlockRecord
 
 _FEW = 3
 
@@ -76,6 +71,67 @@ class Remarks:
 
 _HEADING = "batch size  trials  dropped  diverged      best  past goal    steps  over steps"
 _MOST_ROWS = 16
+
+
+class Watch:
+    """The rows of the studies that a run trains; `on_line` takes each line once it is final."""
+
+    def __init__(self, on_line: Callable[[str], None] = lambda _: None) -> None:
+        self._on_line = on_line
+        self._ended: list[str] = []
+        self._study: StudyPlan | None = None
+        self._before = self._now = Standing()
+        self._pace = Pace()
+
+    def lines(self) -> list[str]:
+        """Return a heading, and the last of the rows."""
+        rows = [*self._ended, *self._row()][-_MOST_ROWS:]
+        return [_HEADING, *rows] if rows else []
+
+    def on_block(self, study: StudyPlan, trial_ids: Sequence[int]) -> None:
+        """Begin a block of trials, and the row of its study unless that is the last one."""
+        if self._study is None or self._study.key != study.key:
+            workload = study.workload
+            is_other = self._study is None or self._study.workload.name != workload.name
+            self.end()
+            if is_other:
+                self._add(f"{workload.name}: {workload.stated_goal}")
+            self._study, self._before, self._now = study, Standing(), Standing()
+        self._before += self._now
+        self._now = Standing(Counter(trials=len(trial_ids)))
+        self._pace = Pace()
+
+    def on_steps(self, trial_steps: int) -> None:
+        """Count the steps of a call of the block."""
+        self._pace.on_steps(trial_steps)
+
+    def on_waited(self, seconds: float) -> None:
+        """Count seconds in which the block waited for examples."""
+        self._pace.on_waited(seconds)
+
+    def on_record(self, record: BlockRecord) -> None:
+        """Show what the block has measured so far."""
+        if self._study is not None:
+            self._now = Standing.of(record, self._study.workload)
+
+    def end(self) -> None:
+        """End the row of the study, which changes no more."""
+        for row in self._row():
+            self._add(row)
+        self._study = None
+
+    def _row(self) -> list[str]:
+        # Read once: the bar asks from a thread of its own.
+        study, pace = self._study, self._pace.line()
+        if study is None:
+            return []
+        return [(self._before + self._now).row(study), *([f"{'':>10}  {pace}"] if pace else [])]
+
+    def _add(self, line: str) -> None:
+        if not self._ended:
+            self._on_line(_HEADING)
+        self._ended.append(line)
+        self._on_line(line)
 
 
 @contextlib.contextmanager
@@ -218,9 +274,6 @@ def _told(line: Callable[[], str], seconds: float) -> Iterator[None]:
 
 def _bar(rows: Callable[[], list[str]], *, disable: bool) -> Progress:
     """Make a line on what is trained, below it a bar of at most 80 columns, and rows of studies."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.text import Text
 
     class Bar(Progress):
         def get_renderables(self) -> Iterable[RenderableType]:
@@ -252,64 +305,3 @@ def _why_nothing(studies: Sequence[StudyPlan], out: Path, options: SweepOptions)
             "a smaller --block makes more of them"
         )
     return f"{out} holds every trial of slice {part}"
-
-
-class Watch:
-    """The rows of the studies that a run trains; `on_line` takes each line once it is final."""
-
-    def __init__(self, on_line: Callable[[str], None] = lambda _: None) -> None:
-        self._on_line = on_line
-        self._ended: list[str] = []
-        self._study: StudyPlan | None = None
-        self._before = self._now = Standing()
-        self._pace = Pace()
-
-    def lines(self) -> list[str]:
-        """Return a heading, and the last of the rows."""
-        rows = [*self._ended, *self._row()][-_MOST_ROWS:]
-        return [_HEADING, *rows] if rows else []
-
-    def on_block(self, study: StudyPlan, trial_ids: Sequence[int]) -> None:
-        """Begin a block of trials, and the row of its study unless that is the last one."""
-        if self._study is None or self._study.key != study.key:
-            workload = study.workload
-            is_other = self._study is None or self._study.workload.name != workload.name
-            self.end()
-            if is_other:
-                self._add(f"{workload.name}: {workload.stated_goal}")
-            self._study, self._before, self._now = study, Standing(), Standing()
-        self._before += self._now
-        self._now = Standing(Counter(trials=len(trial_ids)))
-        self._pace = Pace()
-
-    def on_steps(self, trial_steps: int) -> None:
-        """Count the steps of a call of the block."""
-        self._pace.on_steps(trial_steps)
-
-    def on_waited(self, seconds: float) -> None:
-        """Count seconds in which the block waited for examples."""
-        self._pace.on_waited(seconds)
-
-    def on_record(self, record: BlockRecord) -> None:
-        """Show what the block has measured so far."""
-        if self._study is not None:
-            self._now = Standing.of(record, self._study.workload)
-
-    def end(self) -> None:
-        """End the row of the study, which changes no more."""
-        for row in self._row():
-            self._add(row)
-        self._study = None
-
-    def _row(self) -> list[str]:
-        # Read once: the bar asks from a thread of its own.
-        study, pace = self._study, self._pace.line()
-        if study is None:
-            return []
-        return [(self._before + self._now).row(study), *([f"{'':>10}  {pace}"] if pace else [])]
-
-    def _add(self, line: str) -> None:
-        if not self._ended:
-            self._on_line(_HEADING)
-        self._ended.append(line)
-        self._on_line(line)

@@ -1,24 +1,18 @@
 """How fast a sweep trains and what it waits for: a line of --watch, and the trace of --profile."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import jax
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import UsageError
 from dbtool.core.files import reason_of
+from producers.sweep.run import SweepEvents
 from producers.training.stream import WAITED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from producers.sweep.run import SweepEvents
 
 _TRACED_CALLS = 2
 

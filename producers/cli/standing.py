@@ -1,11 +1,10 @@
 """How the trials of a study stand, those in training and those that a folder holds."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -13,16 +12,12 @@ from dbtool.core.contract import study_path
 from dbtool.core.errors import counted, joined
 from dbtool.core.shards import read_footer
 from dbtool.core.walk import files_matching
+from producers.plan import StudyPlan
 from producers.search import ranges
 from producers.sweep.outcome import best_of, values_of
+from producers.training.block_record import BlockRecord
 from producers.training.stopping import Goal, falling
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.plan import StudyPlan
-    from producers.training.block_record import BlockRecord
-    from producers.workloads.definition import Workload
+from producers.workloads.definition import Workload
 
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _WIDTH = 10
@@ -56,7 +51,7 @@ class Standing:
         best = falling(zip(steps.tolist(), goal.cost(values).tolist(), strict=True))
         return cls(counts, soonest, int(steps.max(initial=0)), best)
 
-    def __add__(self, other: Standing) -> Standing:
+    def __add__(self, other: "Standing") -> "Standing":
         """How the trials of both stand."""
         return Standing(
             self.counts + other.counts,

@@ -5,16 +5,15 @@ shards and the files of a checkpoint first, then the checkpoint's digest and the
 manifest. Checkpoints that the folder no longer has are removed after that; nothing else ever is.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import shutil
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 from dbtool.core.files import finish, unfinished
@@ -23,11 +22,7 @@ from dbtool.core.manifest import MANIFEST, MEASUREMENTS, SWEEP_WORK, is_release,
 from dbtool.core.release import locked
 from dbtool.core.resources import how_to_install
 from dbtool.core.walk import walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from producers.sweep.run import SweepEvents
+from producers.sweep.run import SweepEvents
 
 _LISTING = (*TABLES, MANIFEST)
 _DIGEST = ".sha256"

@@ -3,30 +3,25 @@
 The compiler tells what a call of a block's program takes, by shapes and types alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
 from dbtool.core.errors import DbtoolError, counted
+from producers.configuration import SweepOptions
+from producers.datasets.forms import Form
+from producers.plan import StudyPlan
 from producers.training.batches import IndexDraw
+from producers.training.block import BlockProgram
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL
 from producers.training.stream import parts_of_a_step, steps_a_call
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from producers.configuration import SweepOptions
-    from producers.datasets.forms import Form
-    from producers.plan import StudyPlan
-    from producers.training.block import BlockProgram
-
-    Shapes = tuple[jax.ShapeDtypeStruct, jax.ShapeDtypeStruct]
+Shapes = tuple[jax.ShapeDtypeStruct, jax.ShapeDtypeStruct]
 
 # Of a device's memory: evaluations, measurements and what is between arrays take the rest (chosen).
 _SHARE = 0.9

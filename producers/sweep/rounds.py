@@ -4,40 +4,34 @@ A finished round lies as a shard in the study's work folder, where a search that
 on. The study's own shard, with all rounds, appears when the search has ended.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import Footer, Study
+from dbtool.core.index import Index
 from dbtool.core.release import shard_paths
 from dbtool.core.shards import read_footer, read_tables, write_shard
 from producers.lockstep import Optimum, Windows, together
+from producers.plan import StudyPlan
 from producers.search import SearchSpace, points, search_space_json
 from producers.seeds import SEARCH, derived_seed
 from producers.sweep.outcome import best_of, values_of
 from producers.sweep.run import ROUNDS_FOLDER, refuse_other
+from producers.sweep.session import StudySession
 from producers.training.mesh import from_first, is_first
 from producers.training.optimizers import optimizer_definition
+from producers.training.run import BlockTrials
 from producers.training.stopping import FirstToGoal, Goal, falling
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from dbtool.core.index import Index
-    from producers.plan import StudyPlan
-    from producers.sweep.session import StudySession
-    from producers.training.run import BlockTrials
 
 # A best trial that still lies at an edge then is left there, and the row says so.
 _MOST_ROUNDS = 6

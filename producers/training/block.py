@@ -9,31 +9,25 @@ Along the axis `data`, XLA divides the examples of each batch among the devices.
 does not depend on how: a batch's mean loss and its ghost batches are those of the whole batch.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
+from producers.datasets.split import Split
+from producers.training.measures import Measure
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
 from producers.training.parts import Parts, PartsProgram
 from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import Examples, Trainer, TrialState, of_each, of_each_if_any, of_group
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import numpy as np
-
-    from producers.datasets.split import Split
-    from producers.training.measures import Measure
-
-    Metaparameters = Mapping[str, jax.Array]
+Metaparameters = Mapping[str, jax.Array]
 
 
 @dataclass(frozen=True)

@@ -45,29 +45,24 @@ any direction is the largest |eigenvalue| of the Hessian, found by power iterati
 the Hessian and a vector (chosen: the paper has no such measure).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 
 from dbtool.core.errors import UsageError
+from producers.training.batches import BatchSchedule
 from producers.training.pruning import masked
 from producers.training.soap import SoapState, in_own_metric
+from producers.training.step import Examples, Trainer, TrialState
 from producers.workloads.definition import EvaluationRule
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from producers.training.batches import BatchSchedule
-    from producers.training.step import Examples, Trainer, TrialState
-
-    Metaparameters = Mapping[str, jax.Array]
-    Metrics = dict[str, jax.Array]
+Metaparameters = Mapping[str, jax.Array]
+Metrics = dict[str, jax.Array]
 
 FRACTIONS = tuple(tenths / 10 for tenths in range(1, 10))
 # Two eigenvalues that differ by a tenth are then apart by 0.9^40 = 0.015 in the Rayleigh quotient.

@@ -1,33 +1,28 @@
 """Train one block of trials and collect its measurements on the host."""
 
-from __future__ import annotations
-
 import bisect
 import functools
 import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from producers.datasets.split import ExampleSource
 from producers.training.batches import BatchSchedule, IndexDraw, Phase, phases
 from producers.training.block import BlockProgram, SplitArrays
 from producers.training.block_record import BlockRecord, Progress, Slots
+from producers.training.checkpoints import Checkpoints
 from producers.training.measures import MEASURES, SECONDS, Measure
 from producers.training.mesh import on_host
 from producers.training.optimizers import LEARNING_RATE
+from producers.training.step import TrialState
+from producers.training.stopping import FirstToGoal
 from producers.training.stream import StreamedDraw, streamed_slices
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from producers.datasets.split import ExampleSource
-    from producers.training.checkpoints import Checkpoints
-    from producers.training.step import TrialState
-    from producers.training.stopping import FirstToGoal
-
-    PlacedExamples = SplitArrays | ExampleSource
-    Draw = IndexDraw | StreamedDraw
+PlacedExamples = SplitArrays | ExampleSource
+Draw = IndexDraw | StreamedDraw
 
 _SLICES_TOGETHER = 8
 

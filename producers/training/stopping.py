@@ -1,20 +1,15 @@
 """Goals, and the rule that stops trials that advance together once some are past theirs."""
 
-from __future__ import annotations
-
 import bisect
 import math
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    import numpy.typing as npt
-
-    from producers.workloads.definition import Workload
+from producers.workloads.definition import Workload
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class Goal:
     inclusive: bool = False
 
     @classmethod
-    def of(cls, workload: Workload) -> Goal:
+    def of(cls, workload: Workload) -> Self:
         """Return the goal of a workload; nothing is past one that it does not have."""
         value = math.nan if workload.goal is None else workload.goal
         return cls(workload.metric, value, workload.maximize, workload.goal_inclusive)
