@@ -1,25 +1,19 @@
 """Try workloads of the user's own: what one step of each shows to be odd."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from dbtool.core.checks import require_goal
 from dbtool.core.errors import DbtoolError, UsageError
+from producers.configuration import SweepOptions
+from producers.plan import StudyPlan
 from producers.search import Range
 from producers.sweep.session import StudySession
+from producers.training.block_record import BlockRecord
 from producers.training.objectives import OBJECTIVES
 from producers.training.stopping import Goal
+from producers.workloads.definition import Workload
 from producers.workloads.own import blaming_own_code
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from producers.configuration import SweepOptions
-    from producers.plan import StudyPlan
-    from producers.training.block_record import BlockRecord
-    from producers.workloads.definition import Workload
 
 _WIDE = 10
 
@@ -69,7 +63,7 @@ def _odd_goal(workload: Workload) -> Iterator[str]:
 
 def _step(study: StudyPlan, options: SweepOptions) -> tuple[list[str], str]:
     """Train one step; return what is odd about it, and how the loss changed."""
-    records: list[BlockRecord] = []
+    records = list[BlockRecord]()
     session = StudySession(study, options, on_record=records.append)
     centre = {name: each.at(0.5) for name, each in study.search_space().items()}
     session.train(study.trials_at([0], [centre]), lambda _: None, evaluations={0: True, 1: True})
