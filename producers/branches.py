@@ -15,9 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-import dbtool
 from dbtool.core.errors import UsageError
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
@@ -175,6 +172,10 @@ def branched_studies(
 
 def _parents(study: StudyPlan, folder: Path, last: int) -> tuple[str, tuple[Parent, ...]]:
     """Return a study's first trials to pass its goal after a step, and their release's name."""
+    import polars as pl
+
+    import dbtool
+
     held = held_index(folder).trials_of(*study.key)
     numbers: list[int] = []
     if held:

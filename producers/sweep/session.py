@@ -1,23 +1,27 @@
 """Train the blocks of one study."""
 
-from __future__ import annotations
-
 import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import Footer, Trial
+from producers.branches import Branch
+from producers.configuration import SweepOptions
+from producers.datasets.forms import Form
 from producers.datasets.registry import load_dataset
 from producers.datasets.split import Dataset, Examples, ExampleSource, Split
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
+from producers.plan import StudyPlan
 from producers.sweep.memory import at_a_time, device_memory, memory_to_train, told_choice
 from producers.training.block import BlockProgram, SplitArrays
 from producers.training.block_record import BlockRecord, Progress, Slots
@@ -25,20 +29,9 @@ from producers.training.checkpoints import Checkpoints
 from producers.training.mesh import device_mesh, from_first
 from producers.training.run import BlockTrials, Splits, train_block
 from producers.training.step import Trainer, TrialState, trainer
+from producers.training.stopping import FirstToGoal
+from producers.workloads.definition import Workload
 from producers.workloads.own import blaming_own_code
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from producers.branches import Branch
-    from producers.configuration import SweepOptions
-    from producers.datasets.forms import Form
-    from producers.plan import StudyPlan
-    from producers.training.stopping import FirstToGoal
-    from producers.workloads.definition import Workload
 
 
 @dataclass(frozen=True)

@@ -58,10 +58,9 @@ from dbtool.core.errors import UsageError
 from producers.training.batches import BatchSchedule
 from producers.training.pruning import masked
 from producers.training.soap import SoapState, in_own_metric
-from producers.training.step import Examples, Trainer, TrialState
+from producers.training.step import Examples, Metaparameters, Trainer, TrialState
 from producers.workloads.definition import EvaluationRule
 
-Metaparameters = Mapping[str, jax.Array]
 Metrics = dict[str, jax.Array]
 
 FRACTIONS = tuple(tenths / 10 for tenths in range(1, 10))

@@ -10,14 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from producers.training.mesh import EVERYWHERE, TRIALS
-from producers.training.step import TrialState, of_each, of_group
+from producers.training.step import Metaparameters, TrialState, of_each, of_group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from producers.training.block import BlockProgram
-
-    Metaparameters = Mapping[str, jax.Array]
 
 
 @dataclass(frozen=True)

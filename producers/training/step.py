@@ -23,9 +23,8 @@ from producers.training.optimizers import LEARNING_RATE, OptimizerDefinition, op
 from producers.training.pruning import masked
 from producers.training.schedules import ScheduleDefinition, schedule_definition
 
-Metaparameters = Mapping[str, jax.Array]
-
 T = TypeVar("T")
+Metaparameters = Mapping[str, jax.Array]
 Examples = tuple[jax.Array, jax.Array]
 """Inputs and targets, as `producers.datasets.split.Split` has them."""
 
