@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dbtool.sources.archive.published import fetch
     from dbtool.sources.archive.source import import_archive
     from dbtool.sources.ingest import ingest
-    from dbtool.sources.public.archives import fetch_source, import_source
+    from dbtool.sources.public.catalog import fetch_source, import_source
     from dbtool.sources.recorder import record
 
 __all__ = [
@@ -100,9 +100,9 @@ _HOMES = {
     "diff": "dbtool.release.difference",
     "fetch": "dbtool.sources.archive.published",
     "forget": "dbtool.release.forget",
-    "fetch_source": "dbtool.sources.public.archives",
+    "fetch_source": "dbtool.sources.public.catalog",
     "import_archive": "dbtool.sources.archive.source",
-    "import_source": "dbtool.sources.public.archives",
+    "import_source": "dbtool.sources.public.catalog",
     "ingest": "dbtool.sources.ingest",
     "publish": "dbtool.release.publish",
     "pull": "dbtool.release.pull",

@@ -114,10 +114,10 @@ def import_(
             `published` are compared with the published table.
     """
     import dbtool
-    from dbtool.sources.public.catalog import is_source, public_source_names
+    from dbtool.sources.public.catalog import public_source_names
 
     told: dict[str, Any] = {"on_message": tell}
-    if is_source(source):
+    if source in public_source_names():
         with bar("importing", "bytes") as on_progress:
             dbtool.import_source(source, *path or (), into=db, on_progress=on_progress, **told)
         return

@@ -1,30 +1,40 @@
-"""The public sources by name, as schema/catalog/sources.toml lists them."""
+"""The public sources by name, as schema/catalog/sources.toml lists them: fetched, and imported."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from dbtool.core.errors import unknown
+from dbtool.core.download import Downloader
+from dbtool.core.errors import UsageError, unknown
+from dbtool.core.files import expanded, make_folder
+from dbtool.core.http import RemoteFile, as_url, check_url
 from dbtool.core.manifest import About
+from dbtool.core.release import telling_of_change
 from dbtool.core.resources import schema_folder
+from dbtool.sources.base import add_source, conclude
+from dbtool.sources.public.files import tree_id
+from dbtool.store.locations import folder_to_write
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import os
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
-    from dbtool.sources.base import Source
+    from dbtool.core.download import RetryPolicy
+    from dbtool.sources.base import OnMessage, OnProgress, Report, Source
 
 _READERS = {
-    "mlperf-reference": "dbtool.sources.mlperf.reference:ReferenceSource",
+    "mlperf-reference": "dbtool.sources.mlperf.source:ReferenceSource",
     "mlperf": "dbtool.sources.mlperf.source:MlperfSource",
-    "opda": "dbtool.sources.public.opda:OpdaSource",
-    "modded-nanogpt": "dbtool.sources.public.logs:NanogptSource",
-    "w2v2-batch-size": "dbtool.sources.public.logs:Wav2vecSource",
+    "opda": "dbtool.sources.public.repositories:OpdaSource",
+    "modded-nanogpt": "dbtool.sources.public.repositories:NanogptSource",
+    "w2v2-batch-size": "dbtool.sources.public.repositories:Wav2vecSource",
 }
 
 
@@ -48,9 +58,11 @@ class SourcePart(msgspec.Struct, frozen=True):
         """Return the name of the archive, which has that of the repository in it."""
         return f"{self.repository.rpartition('/')[2]}-{self.commit[:12]}.tar.gz"
 
-    def url(self, host: str = "https://github.com") -> str:
-        """Return the URL of the archive at a host."""
-        return f"{host.rstrip('/')}/{self.repository}/archive/{self.commit}.tar.gz"
+    def url(self, mirror: str | os.PathLike[str] = "https://github.com") -> str:
+        """Return the URL of the archive at a host, or in a folder."""
+        if host := as_url(mirror):
+            return f"{host.rstrip('/')}/{self.repository}/archive/{self.commit}.tar.gz"
+        return (expanded(mirror).absolute() / self.file_name).as_uri()
 
 
 class PublicSource(msgspec.Struct, frozen=True):
@@ -85,11 +97,6 @@ def public_source_names() -> list[str]:
     return list(dict.fromkeys([*sources, *parts]))
 
 
-def is_source(name: str) -> bool:
-    """Return whether a source or a part of one has a name."""
-    return name in public_source_names()
-
-
 def source_table() -> pa.Table:
     """Return the sources for people: name, what it holds, licence and names of parts."""
     import pyarrow as pa
@@ -115,7 +122,7 @@ def parts_of(name: str) -> tuple[SourcePart, ...]:
     sources = public_sources()
     if name in sources:
         return sources[name].part
-    if not is_source(name):
+    if name not in public_source_names():
         raise unknown("source", name, public_source_names(), "dbtool fetch --list")
     parts = (part for source in sources.values() for part in source.part)
     return tuple(part for part in parts if part.name == name)
@@ -138,3 +145,90 @@ def public_source(name: str, *paths: Path) -> Source:
         release=whole, title=source.title, licence=source.licence, citation=source.citation
     )
     return cast("Source", getattr(importlib.import_module(module), reader)(paths, about))
+
+
+def fetch_source(
+    name: str,
+    dest: str | os.PathLike[str] = ".",
+    *,
+    mirrors: Sequence[str | os.PathLike[str]] = (),
+    retries: RetryPolicy | None = None,
+    on_progress: Callable[[str, int, int | None], None] = lambda _what, _done, _total: None,
+) -> list[Path]:
+    """Download the archives of a public source, and check them by git's id of their files.
+
+    What has arrived is kept, so the same call goes on after an interruption where the host can.
+
+    Args:
+        name: a source such as mlperf, or a part of one such as mlperf-v5.1.
+        dest: the folder for the archives.
+        mirrors: URLs to use in place of the host, which serve OWNER/NAME/archive/COMMIT.tar.gz as
+            it does, or folders that have the archives under the names that this function gives.
+        retries: how long to try each archive.
+        on_progress: see `dbtool.core.download.Downloader.download`.
+
+    Returns:
+        The archives.
+
+    Raises:
+        UsageError: there is no such source.
+        DbtoolError: an archive cannot be downloaded, is another one or cannot be written.
+
+    Example:
+        >>> dbtool.fetch_source("mlperf-reference", "downloads")
+        [PosixPath('downloads/logging-7bbf79268693.tar.gz')]
+    """
+    folder, fetched = expanded(dest), []
+    with Downloader(
+        retries,
+        other_path="choose another folder with --out",
+        other_source="try again later or name a mirror with --mirror",
+    ) as downloader:
+        for part in parts_of(name):
+            urls = [part.url(mirror) for mirror in mirrors] or [part.url()]
+            file = RemoteFile(
+                part.file_name,
+                tuple(map(check_url, urls)),
+                part.tree,
+                algorithm="git tree",
+                digest_of=tree_id,
+            )
+            downloader.download(file, folder / file.name, on_progress)
+            fetched.append(folder / file.name)
+    return fetched
+
+
+def import_source(
+    name: str,
+    *paths: str | os.PathLike[str],
+    into: str | os.PathLike[str] | None = None,
+    on_progress: OnProgress = lambda _done, _total: None,
+    on_message: OnMessage = lambda _sentence: None,
+) -> Report:
+    """Import a public source into a release of yours that has its name.
+
+    Runs that the release already has change nothing.
+
+    Args:
+        name: a source such as mlperf, or a part of one such as mlperf-v5.1.
+        paths: archives, or folders of archives or of their files; none: the archives in the current
+            folder, where `fetch_source` puts them.
+        into: folder of the database; None: the default one.
+        on_progress: called with the number of bytes read, and of all.
+        on_message: called with what is to be said.
+
+    Raises:
+        UsageError: there is no such source or path.
+        DbtoolError: an archive is damaged, or the release could not be written.
+    """
+    given = [expanded(path) for path in paths]
+    if not given:
+        given = [Path(part.file_name) for part in parts_of(name)]
+        if missing := [path for path in given if not path.exists()]:
+            raise UsageError(f"there is no {missing[0]} here: get it with `dbtool fetch {name}`")
+    source = public_source(name, *given)
+    folder = folder_to_write(into, source.about.release)
+    make_folder(folder, "name another one with --db")
+    with telling_of_change(folder, on_message):
+        report = add_source(source, folder, on_progress=on_progress)
+        return conclude(report, report.added(), on_message)

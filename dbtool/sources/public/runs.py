@@ -13,14 +13,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from dbtool.core.footer import ONE_SETTING, Footer, Study, Trial
+from dbtool.core.footer import ONE_SETTING, Footer, Study, Trial, Workload, workload_names
 from dbtool.core.rows import with_other_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dbtool.core.footer import Scalar, Status, Workload
+    from dbtool.core.footer import Scalar, Status
     from dbtool.core.manifest import About
     from dbtool.sources.base import Addition, NewShard
 
@@ -74,48 +74,43 @@ class RunsSource(ABC):
         """Yield the runs, in any order; tell the report what is not used."""
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
-        """Yield a shard a study, after all files were read."""
+        """Yield a shard a study, after all files were read.
+
+        Runs that the release already has keep their numbers; others follow in the order of their
+        names.
+        """
         producer = {"source": self.about.release, **self.producer}
-        yield from shards(self.runs(addition), addition, producer)
+        studies: dict[tuple[str, int], list[PublishedRun]] = defaultdict(list)
+        for run in self.runs(addition):
+            studies[run.workload.workload, run.batch_size].append(run)
+        for key in sorted(studies):
+            held = addition.held.trials_of(*key)
+            numbers = {row["name"]: number for number, row in held.items()}
+            following = itertools.count(max(held, default=-1) + 1)
+            named = sorted(studies[key], key=lambda run: run.name)
+            members = [
+                (numbers[run.name] if run.name in numbers else next(following), run)
+                for run in named
+            ]
+            members.sort(key=lambda pair: pair[0])
+            trials = tuple(_trial(number, run) for number, run in members)
+            least = min((each.steps for each in trials if each.status == "COMPLETE"), default=0)
+            known = addition.held.studies.get(key)
+            space = named[0].search_space
+            study = Study(
+                workload=named[0].workload,
+                batch_size=key[1],
+                train_steps=known.train_steps if known else least,
+                search_space=dict(space or {}),
+                search=None if space else ONE_SETTING,
+            )
+            yield Footer(study=study, trials=trials, producer=producer), [_rows(members)]
 
 
-def shards(
-    runs: Iterable[PublishedRun],
-    addition: Addition,
-    producer: Mapping[str, Any],
-) -> Iterator[NewShard]:
-    """Yield a shard a study.
-
-    Runs that the release already has keep their numbers; others follow in the order of their names.
-
-    Args:
-        runs: runs of any studies, in any order.
-        addition: tells what the release has.
-        producer: where they come from.
-    """
-    studies: dict[tuple[str, int], list[PublishedRun]] = defaultdict(list)
-    for run in runs:
-        studies[run.workload.workload, run.batch_size].append(run)
-    for key in sorted(studies):
-        held = addition.held.trials_of(*key)
-        numbers = {row["name"]: number for number, row in held.items()}
-        following = itertools.count(max(held, default=-1) + 1)
-        named = sorted(studies[key], key=lambda run: run.name)
-        members = [(numbers.get(run.name, -1), run) for run in named]
-        members = [(next(following) if at < 0 else at, run) for at, run in members]
-        members.sort(key=lambda pair: pair[0])
-        trials = tuple(_trial(number, run) for number, run in members)
-        least = min((trial.steps for trial in trials if trial.status == "COMPLETE"), default=0)
-        known = addition.held.studies.get(key)
-        space = named[0].search_space
-        study = Study(
-            workload=named[0].workload,
-            batch_size=key[1],
-            train_steps=known.train_steps if known else least,
-            search_space=dict(space or {}),
-            search=None if space else ONE_SETTING,
-        )
-        yield Footer(study=study, trials=trials, producer=dict(producer)), [_rows(members)]
+def workload_of(name: str, metric: str, **more: Any) -> Workload:
+    """Return the workload COLLECTION/DATASET/MODEL/OPTIMIZER, with more of its fields."""
+    fields = {"workload": name, **workload_names(name, "workload"), "metric": metric, **more}
+    return msgspec.convert(fields, Workload)
 
 
 def _trial(number: int, run: PublishedRun) -> Trial:

@@ -13,9 +13,14 @@ import pytest
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
-from dbtool.sources.public.archives import fetch_source, import_source
-from dbtool.sources.public.catalog import parts_of, public_source, public_sources
-from dbtool.sources.public.git_tree import tree_id
+from dbtool.sources.public.catalog import (
+    fetch_source,
+    import_source,
+    parts_of,
+    public_source,
+    public_sources,
+)
+from dbtool.sources.public.files import tree_id
 from tests.support.file_server import Answer, serving
 
 
@@ -68,7 +73,7 @@ def test_a_repository_is_fetched_as_its_host_packs_it(
 ) -> None:
     [part] = parts_of("opda")
     own = msgspec.structs.replace(part, tree=git(repository, "rev-parse", "HEAD:"))
-    monkeypatch.setattr("dbtool.sources.public.archives.parts_of", lambda _name: (own,))
+    monkeypatch.setattr("dbtool.sources.public.catalog.parts_of", lambda _name: (own,))
     contents = packed(repository, "renamed-top").read_bytes()
     with serving(contents) as server:
         # The host sends on to another one, tells no length and heeds no ranges.
