@@ -70,7 +70,7 @@ def index(folder: Path, *, release: str | None = None) -> None:
         release (NAME): The release's name, where its manifest is gone or damaged.
     """
     from dbtool.core.release import rebuild, telling_of_change
-    from dbtool.sources.journals import recover
+    from dbtool.sources.recorder import recover
 
     folder = expanded(folder)
     if release is not None:

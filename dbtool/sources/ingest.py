@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dbtool.core.checks import require_whole
-from dbtool.core.errors import (
-    DbtoolError,
-    UsageError,
-    counted,
-    first_sentence,
-    joined,
-    unknown,
-)
+from dbtool.core.errors import DbtoolError, UsageError, counted, first_sentence, joined, unknown
 from dbtool.core.files import expanded
 from dbtool.core.footer import workload_names
 from dbtool.core.http import as_url
@@ -52,8 +45,6 @@ from dbtool.store.shard_files import read_whole, sound_shard
 from dbtool.store.table_files import TABLE_FORMATS, table_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     import pyarrow as pa
 
     from dbtool.sources.tables.source import RunSource
@@ -68,16 +59,6 @@ class ReleaseSource:
 
     folder: Path
     manifest: Manifest
-
-    @classmethod
-    def of(cls, folder: Path) -> ReleaseSource:
-        """Read the manifest of a release folder.
-
-        Raises:
-            UsageError: the folder is not a release folder.
-            DbtoolError: the manifest is damaged, or does not list a shard.
-        """
-        return cls(folder, read_whole(folder))
 
     @property
     def about(self) -> About:
@@ -176,11 +157,7 @@ def ingest(
 
 
 def _listed(paths: Any) -> list[Path]:
-    """Return the paths that were given, one or several.
-
-    Raises:
-        UsageError: they are something else.
-    """
+    """Return the paths that were given, one or several."""
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
     if isinstance(given, Iterable):
         given = list(given)
@@ -255,7 +232,16 @@ def open_source(
         if mapping is not None or given:
             option = "--map" if mapping is not None else "--workload or --batch-size"
             raise UsageError(f"--from {name} takes no {option}: its files say what they hold")
-        return _installed_source(name, paths)
+        entry = _installed()[name]
+        try:
+            found: Callable[[Sequence[Path]], Source] = entry.load()
+        except Exception as error:
+            package = entry.dist.name if entry.dist else entry.module
+            raise DbtoolError(
+                f"{package}: {type(error).__name__}: {first_sentence(error)}; `pip uninstall "
+                f"{package}` goes on without it"
+            ) from error
+        return found(paths)
     path = None if mapping is None else expanded(mapping)
     runs = _reader(paths, name, path)(given=given, release=release, on_progress=on_progress)
     for sentence in runs.sentences:
@@ -302,20 +288,6 @@ def _installed() -> dict[str, importlib.metadata.EntryPoint]:
     return {entry.name: entry for entry in importlib.metadata.entry_points(group=_ENTRY_POINTS)}
 
 
-def _installed_source(name: str, paths: Sequence[Path]) -> Source:
-    """Return the source of an installed package; its failure is an error that names the package."""
-    entry = _installed()[name]
-    try:
-        source: Callable[[Sequence[Path]], Source] = entry.load()
-    except Exception as error:
-        package = entry.dist.name if entry.dist else entry.module
-        raise DbtoolError(
-            f"{package}: {type(error).__name__}: {first_sentence(error)}; `pip uninstall "
-            f"{package}` goes on without it"
-        ) from error
-    return source(paths)
-
-
 def tool_of(paths: Sequence[Path]) -> LogFormat | None:
     """Return the tool whose logs are in paths; None for releases, and where there are none.
 
@@ -352,7 +324,7 @@ def _add_releases(
     reports = []
     for folder in folders:
         try:
-            source = ReleaseSource.of(folder)
+            source = ReleaseSource(folder, read_whole(folder))
             target = folder_to_write(into, source.about.release)
             with telling_of_change(target, on_message):
                 report = add_source(source, target, on_progress=on_progress)

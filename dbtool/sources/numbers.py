@@ -25,6 +25,7 @@ BLANKS = string.whitespace + "\N{NO-BREAK SPACE}"
 # Exact for whatever a tool writes; no contents of a file raise an error.
 EXACT = decimal.Context(prec=60, traps=[])
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# As programs write finite numbers: not as 007 or +1.
 _WRITTEN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,9})?", re.ASCII)
 # Python also accepts 1_000 and digits of other scripts as numbers.
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
@@ -46,20 +47,19 @@ def number(text: str) -> float | None:
     return None
 
 
-def whole_number(text: str, times: int = 1, divide: int = 1) -> int | None:
+def whole_number(text: str, times: int = 1) -> int | None:
     """Return the whole number that a decimal is, such as 100, 1e2 or 100.0; None for other texts.
 
-    The decimal is multiplied and divided first, and exactly: 0.5 times 10 is 5.
+    The decimal is multiplied first, and exactly: 0.5 times 10 is 5.
     """
     stripped = text.strip(BLANKS)
     if len(stripped) > _LONGEST or not _DECIMAL.fullmatch(stripped) or is_rounded(stripped):
         return None
     product = EXACT.multiply(EXACT.create_decimal(stripped), Decimal(times))
-    # A limit also on what a division would make small.
-    if not product.is_finite() or product.adjusted() > 40:
+    if not product.is_finite() or not -(2**63) < product < 2**63:
         return None
-    quotient, rest = EXACT.divmod(product, Decimal(divide))
-    return int(quotient) if rest == 0 and abs(quotient) < 2**63 else None
+    whole = int(product)
+    return whole if whole == product else None
 
 
 def is_rounded(text: str) -> bool:
@@ -80,14 +80,9 @@ def same(text: str) -> str:
         >>> same("32.0") == same("32"), same("1e-3") == same("0.001"), same("007") == same("7")
         (True, True, False)
     """
-    if not is_number(text):
-        return text.lower() if text.lower() in {"true", "false"} else text
-    return str(EXACT.plus(EXACT.create_decimal(text)).normalize(EXACT))
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is written as programs write finite numbers: not as 007 or +1."""
-    return len(text) <= EXACT.prec and _WRITTEN.fullmatch(text) is not None
+    if len(text) <= EXACT.prec and _WRITTEN.fullmatch(text):
+        return str(EXACT.plus(EXACT.create_decimal(text)).normalize(EXACT))
+    return text.lower() if text.lower() in {"true", "false"} else text
 
 
 def respelled(texts: pl.Series) -> pl.Series:

@@ -3,39 +3,77 @@
 Each value is appended to a journal of the trial at once, which becomes a shard when the trial ends.
 The journal of a process that was killed becomes one with the next `record` in the same folder, or
 with `dbtool index`. Many processes may record into one folder at the same time.
+
+A journal has a line for what is known before the trial, one for each time that it logs, and one at
+its end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import math
+import os
 import secrets
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
+import pyarrow as pa
+from msgspec import Struct
 
 from dbtool.core.checks import require_goal, require_number, require_whole
-from dbtool.core.contract import KEYS, OTHER_METRICS, is_share
+from dbtool.core.contract import KEYS, OTHER_METRICS, SPLITS, is_share
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded, make_folder
-from dbtool.core.footer import FooterError, Scalar, encode_footer, plain, workload_names
-from dbtool.sources.journals import (
-    COMPLETE,
-    ENDING,
-    FOLDER,
-    Header,
-    footer_of,
-    recover,
-    store,
-    study_of,
+from dbtool.core.footer import (
+    BatchSize,
+    Count,
+    Footer,
+    FooterError,
+    Integer,
+    Scalar,
+    Status,
+    Study,
+    Trial,
+    Workload,
+    encode_footer,
+    plain,
+    workload_names,
 )
+from dbtool.core.index import ClashError, Index, differences
+from dbtool.core.manifest import About, is_release, read_manifest
+from dbtool.core.release import locked, read_release
+from dbtool.core.rows import with_other_metrics
+from dbtool.core.walk import entries
+from dbtool.core.writer import ReleaseWriter
+from dbtool.sources.tables.words import GOALS, trained
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
+
+    # By step and name.
+    Rows = Mapping[int, Mapping[str, float]]
+
+_FOLDER, _ENDING = ".records", ".jsonl"
+_COMPLETE = b'"COMPLETE"'
+_LOCK_SECONDS = 600.0
+
+
+class _Header(Struct, frozen=True, kw_only=True):
+    """The first line of a journal: what is known of a trial before it trains."""
+
+    names: dict[str, str]
+    batch_size: BatchSize
+    metric: str | None
+    goal: float | None
+    train_examples: Count | None
+    train_steps: Count | None
+    metaparameters: dict[str, Scalar]
+    seed: Integer | None
+    name: str | None
 
 
 class Recorder:
@@ -154,23 +192,23 @@ def record(
         "name": name,
     }
     try:
-        header = msgspec.convert(given, Header)
+        header = msgspec.convert(given, _Header)
     except msgspec.ValidationError as error:
         raise UsageError(f"dbtool.record: {str(error).replace('`', '')}") from error
     # `dbtool index` reports a trial that cannot be stored; it must not stop others.
     with contextlib.suppress(DbtoolError):
         recover(path)
     _refuse(path, header)
-    make_folder(path / FOLDER, "name another one")
-    place = path / FOLDER / f"{secrets.token_hex(8)}{ENDING}"
+    make_folder(path / _FOLDER, "name another one")
+    place = path / _FOLDER / f"{secrets.token_hex(8)}{_ENDING}"
     with place.open("xb+", buffering=0) as journal:
         fcntl.flock(journal, fcntl.LOCK_EX)
         journal.write(msgspec.json.encode(header) + b"\n")
         try:
             yield Recorder(journal)
-            journal.write(COMPLETE + b"\n")
+            journal.write(_COMPLETE + b"\n")
         finally:
-            store(path, journal)
+            _store(path, journal)
 
 
 def _checked(name: str, value: Any, step: int) -> Scalar:
@@ -190,14 +228,10 @@ def _checked(name: str, value: Any, step: int) -> Scalar:
     return plain(number)
 
 
-def _refuse(folder: Path, header: Header) -> None:
+def _refuse(folder: Path, header: _Header) -> None:
     """Refuse a trial that could not be stored, or of which the release has something else."""
-    from dbtool.core.index import Index, differences
-    from dbtool.core.manifest import is_release
-    from dbtool.core.release import read_release
-
     index = Index.from_tables(read_release(folder)[1]) if is_release(folder) else Index()
-    study = study_of(header, {}, index)
+    study = _study_of(header, {}, index)
     if header.goal is not None:
         is_known = header.metric or study.workload.workload in index.workloads
         if not is_known and not 0 <= header.goal <= 1:
@@ -210,6 +244,128 @@ def _refuse(folder: Path, header: Header) -> None:
             "same, or record into another folder"
         )
     try:
-        encode_footer(footer_of(header, {0: {}}, "INCOMPLETE", "", index))
+        encode_footer(_footer_of(header, {0: {}}, "INCOMPLETE", "", index))
     except FooterError as error:
         raise UsageError(f"dbtool.record: the trial could not be stored, since {error}") from error
+
+
+def recover(folder: Path) -> int:
+    """Store what processes that were killed had recorded; return the number of their trials.
+
+    Raises:
+        DbtoolError: the folder cannot be read or written, or a trial cannot be stored, whose
+            journal stays; the others are stored.
+    """
+    stored, failure = 0, None
+    for entry in entries(folder / _FOLDER):
+        if not entry.name.endswith(_ENDING):
+            continue
+        # Another process may have stored and removed it.
+        with contextlib.suppress(FileNotFoundError), Path(entry.path).open("rb+") as journal:
+            try:
+                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            if os.fstat(journal.fileno()).st_nlink:
+                try:
+                    stored += _store(folder, journal)
+                except DbtoolError as error:
+                    failure = failure or error
+    if failure:
+        raise failure
+    return stored
+
+
+def _store(folder: Path, journal: BinaryIO) -> bool:
+    """Add the trial of a journal to the release, and remove the journal; False if it is empty."""
+    header, rows, status = _read(journal)
+    path = Path(journal.name)
+    if header is not None and rows:
+        # Trials get their numbers one process after the other.
+        with locked(folder / _FOLDER, _LOCK_SECONDS, f"the trial is kept in {path}"):
+            own = About(release=folder.resolve().name)
+            about = read_manifest(folder).about if is_release(folder) else own
+            try:
+                with ReleaseWriter(folder, about) as writer:
+                    source = hashlib.sha256(path.stem.encode()).hexdigest()
+                    footer = _footer_of(header, rows, status, source, writer.index)
+                    held = writer.index.trials_of(*footer.study.key).values()
+                    if all(row["source"] != source for row in held):
+                        writer.write(footer, [_table(footer.trials[0].trial_id, rows)])
+            except (ClashError, FooterError) as error:
+                raise type(error)(
+                    f"{error}; the trial is kept in {path}: move it to {_FOLDER} of another "
+                    "release folder, and list it with `dbtool index`"
+                ) from error
+    path.unlink(missing_ok=True)
+    return bool(rows)
+
+
+def _read(journal: BinaryIO) -> tuple[_Header | None, Rows, Status]:
+    """Return what a journal has: the header, metrics by step, and how the trial ended."""
+    journal.seek(0)
+    first, *lines = journal.read().split(b"\n")
+    header, rows, last = None, dict[int, dict[str, float]](), dict[str, int]()
+    # The last line of a process that was killed may be a part.
+    with contextlib.suppress(msgspec.MsgspecError):
+        header = msgspec.json.decode(first, type=_Header)
+        for line in lines[:-1]:
+            if line != _COMPLETE:
+                step, values = msgspec.json.decode(line, type=tuple[int, dict[str, float | str]])
+                if any(step < last.get(name, 0) for name in values):
+                    rows = {at: row for at, row in rows.items() if at <= step}
+                last |= dict.fromkeys(values, step)
+                numbers = {name: float(value) for name, value in values.items()}
+                rows[step] = rows.get(step, {}) | numbers
+    status: Status = "COMPLETE" if _COMPLETE in lines else "INCOMPLETE"
+    return header, dict(sorted(rows.items())), status
+
+
+def _footer_of(header: _Header, rows: Rows, status: Status, source: str, index: Index) -> Footer:
+    """Return the footer of a trial's shard."""
+    study = _study_of(header, rows, index)
+    steps = max(rows)
+    last = {name: value for row in rows.values() for name, value in row.items()}
+    own = trained(last) or [study.workload.metric]
+    if not all(math.isfinite(last.get(name, 0)) for name in own):
+        status = "INFEASIBLE"
+    elif status == "COMPLETE" and steps < (header.train_steps or 0):
+        status = "INCOMPLETE"
+    if study.key not in index.studies and header.train_steps is None and status == "COMPLETE":
+        study = msgspec.structs.replace(study, train_steps=steps)
+    trial = Trial(
+        trial_id=max(index.trials_of(*study.key), default=-1) + 1,
+        status=status,
+        steps=steps,
+        metaparameters=header.metaparameters,
+        seed=header.seed,
+        name=header.name,
+        source=source,
+    )
+    return Footer(study=study, trials=(trial,), producer={"source": "dbtool.record"})
+
+
+def _study_of(header: _Header, rows: Rows, index: Index) -> Study:
+    """Return a trial's study, which has what the release knows of it where it is not given."""
+    name = "/".join(header.names.values())
+    recorded = dict.fromkeys(metric for row in rows.values() for metric in row)
+    usual = [metric for metric in GOALS if metric in recorded]
+    split = [metric for metric in recorded if metric.partition("_")[0] in SPLITS]
+    [metric, *_] = [*usual, *split, GOALS[0]]
+    new = msgspec.convert({"workload": name, "metric": metric, **header.names}, Workload)
+    held = index.workloads.get(name, new)
+    of_goal = {each: getattr(header, each) for each in ("metric", "goal", "train_examples")}
+    given = {each: value for each, value in of_goal.items() if value is not None}
+    workload, size = msgspec.structs.replace(held, **given), header.batch_size
+    study = index.studies.get((name, size))
+    study = study or Study(workload=workload, batch_size=size, train_steps=0)
+    steps = study.train_steps if header.train_steps is None else header.train_steps
+    return msgspec.structs.replace(study, workload=workload, train_steps=steps)
+
+
+def _table(trial_id: int, rows: Rows) -> pa.Table:
+    metrics = dict.fromkeys((name for row in rows.values() for name in row), pa.float64())
+    schema = pa.schema({"trial_id": pa.int32(), "step": pa.int64(), **metrics})
+    dicts = [{"trial_id": trial_id, "step": step, **row} for step, row in rows.items()]
+    table = pa.Table.from_pylist(dicts, schema)
+    return with_other_metrics(dict(zip(schema.names, table.columns, strict=True)))

@@ -30,12 +30,7 @@ _NO_ARCHIVE = (
     "it is not an archive: give a .tar.bz2, .tar.gz, .tar.xz or .tar, or the unpacked folder"
 )
 _PLAIN = {tarfile.REGTYPE, tarfile.DIRTYPE}
-_EXTENSIONS = {
-    tarfile.XHDTYPE,
-    tarfile.XGLTYPE,
-    tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-}
+_EXTENSIONS = {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
 _MOST_EXTENSION = 1 << 20  # bytes of a long name or of extended attributes
 # Nothing comes after a member of this size: skipping it would take hours.
 _HOPELESS = 1 << 36
@@ -52,24 +47,26 @@ class Stream:
         member: the member being read, for messages.
     """
 
-    def __init__(
-        self,
-        name: str,
-        read: Callable[[int], bytes],
-        tell: Callable[[], int],
-        on_block: Callable[[int], None],
-    ) -> None:
-        """Start before the first byte, with the functions of `_decoder` and `_open_stream`."""
+    def __init__(self, path: Path, on_progress: Callable[[int, int], None]) -> None:
+        """Open a tar file, whose compression is recognized by its first bytes."""
         self.member = ""
-        self._name = name
-        self._read_decoded = read
-        self._tell_packed = tell
-        self._on_block = on_block
+        self._name = str(path)
+        self._on_progress = on_progress
         self._block = b""
         self._start = 0  # of the block, in all contents
         self._position = 0  # in the block
-        self._thread = ThreadPoolExecutor(1)
         self._ahead: deque[Future[tuple[bytes, int]]] = deque()
+        with contextlib.ExitStack() as stack:
+            try:
+                file = stack.enter_context(open_file(path))
+                self._bytes = os.fstat(file.fileno()).st_size
+                self._read_decoded, self._tell_packed = _decoder(path, file, stack)
+            except _FAILURES as error:
+                raise UnreadableError(self._name, _reason(error)) from error
+            self._thread = ThreadPoolExecutor(1)
+            # The decoder must not be closed while the thread still reads from it.
+            stack.callback(self._thread.shutdown, cancel_futures=True)
+            self.close = stack.pop_all().close
 
     def tell(self) -> int:
         """Return how many bytes have been read."""
@@ -92,10 +89,6 @@ class Stream:
             self._next_block()
         self._position = position - self._start
 
-    def close(self) -> None:
-        """Stop decoding."""
-        self._thread.shutdown(cancel_futures=True)
-
     def unreadable(self, reason: str) -> UnreadableError:
         """Return the error for an archive that is damaged after the last sound member."""
         where = f"{reason} after {self.member}"
@@ -112,7 +105,7 @@ class Stream:
         self._position = 0
         if not self._block:
             raise self.unreadable("it is cut short")
-        self._on_block(packed)
+        self._on_progress(min(packed, self._bytes), self._bytes)
         decoded = self._start + len(self._block)
         if decoded > max(_HARMLESS, _MOST_EXPANSION * packed):
             raise UnreadableError(
@@ -178,7 +171,7 @@ def tar_headers(
         UnreadableError: the file cannot be opened, is damaged, cut short, not a tar file, or a
             bomb.
     """
-    with _open_stream(path, on_progress) as stream:
+    with contextlib.closing(Stream(path, on_progress)) as stream:
         try:
             archive = tarfile.TarFile(
                 fileobj=cast("BinaryIO", stream),
@@ -198,32 +191,12 @@ def tar_headers(
             raise stream.unreadable("it is damaged") from error
 
 
-@contextlib.contextmanager
-def _open_stream(path: Path, on_progress: Callable[[int, int], None]) -> Iterator[Stream]:
-    """Open the contents of a tar file, whose compression is recognized by its first bytes.
-
-    Raises:
-        UnreadableError: the file cannot be opened.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            file = stack.enter_context(open_file(path))
-            total = os.fstat(file.fileno()).st_size
-            start = file.read(4)
-            file.seek(0)
-            read, tell = _decoder(path, file, start, stack)
-        except _FAILURES as error:
-            raise UnreadableError(str(path), _reason(error)) from error
-        stream = Stream(str(path), read, tell, lambda done: on_progress(min(done, total), total))
-        # The decoder must not be closed while the thread still reads from it.
-        stack.callback(stream.close)
-        yield stream
-
-
 def _decoder(
-    path: Path, file: BinaryIO, start: bytes, stack: contextlib.ExitStack
+    path: Path, file: BinaryIO, stack: contextlib.ExitStack
 ) -> tuple[Callable[[int], bytes], Callable[[], int]]:
     """Return functions that read the decoded bytes and tell the position in the file."""
+    start = file.read(4)
+    file.seek(0)
     if start.startswith(b"BZh") and start[3:4] in b"123456789":
         from rapidgzip import IndexedBzip2File
 

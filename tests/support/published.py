@@ -19,6 +19,7 @@ from dbtool.release.layout import sums
 from dbtool.release.publish import publish
 from dbtool.sources.base import Report, add_source
 from dbtool.sources.ingest import ReleaseSource
+from dbtool.store.shard_files import read_whole
 from tests.support.made_up import DIGITS, curve, write_shard
 
 LICENCE = "CC0-1.0"
@@ -101,7 +102,7 @@ def published(folder: Path, out: Path, **options: Any) -> Path:
 
 def add_release(folder: Path, into: Path, **options: Any) -> Report:
     """Adds the shards of one release folder to another."""
-    return add_source(ReleaseSource.of(folder), into, **options)
+    return add_source(ReleaseSource(folder, read_whole(folder)), into, **options)
 
 
 def rows(folder: Path, *queries: str) -> list[str]:

@@ -237,11 +237,7 @@ def split_header(line: bytes) -> tuple[str, ...]:
 
 
 def _read_lines(body: bytes, names: tuple[str, ...], last_step: int) -> list[list[float | None]]:
-    """Return the numbers below the header, one list for each line.
-
-    Raises:
-        ValueError: a line is malformed; the message says why.
-    """
+    """Return the numbers below the header, one list for each line, unless a line is malformed."""
     found = []
     step = names.index("step")
     try:

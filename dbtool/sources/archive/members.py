@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dbtool.core.contract import ARCHIVE_ROOT
 from dbtool.core.files import open_file
-from dbtool.core.walk import walk
+from dbtool.core.walk import AccessError, walk
 from dbtool.sources.base import MalformedError
 from dbtool.sources.tar_stream import tar_headers
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import tarfile
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from dbtool.core.walk import AccessError
 
 STUDY, METADATA, MEASUREMENTS = "study.json", "metadata.json", "measurements.csv"
 # The published archive's files are far smaller; a file that claims more is not one of these.
@@ -49,11 +47,6 @@ class Member(NamedTuple):
     trial: str
     file: str
     body: bytes = b""
-
-    @property
-    def name(self) -> str:
-        """Return its name below the archive's root."""
-        return "/".join(part for part in (self.study, self.trial, self.file) if part)
 
 
 class Spilled(NamedTuple):

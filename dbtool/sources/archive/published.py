@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from dbtool.core.catalog import published_studies
-from dbtool.core.download import Downloader
+from dbtool.core.download import Downloader, RetryPolicy
 from dbtool.core.errors import UsageError, counted, few_of
 from dbtool.core.files import expanded
 from dbtool.core.footer import STATUSES
@@ -18,8 +18,6 @@ from dbtool.core.http import RemoteFile, check_url
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-
-    from dbtool.core.download import RetryPolicy
 
 FILE_NAME = "batch_science_data.tar.bz2"
 URL = "https://storage.googleapis.com/batch_science_data/batch_science_data.tar.bz2"

@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import tempfile
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -18,13 +18,7 @@ from dbtool.core.manifest import About, check_name
 from dbtool.core.release import telling_of_change
 from dbtool.core.shards import not_written
 from dbtool.core.walk import walk
-from dbtool.sources.archive.members import (
-    STUDY,
-    Gathered,
-    Spilled,
-    folder_members,
-    tar_members,
-)
+from dbtool.sources.archive.members import STUDY, Gathered, Spilled, folder_members, tar_members
 from dbtool.sources.archive.published import (
     ARCHIVE_CITATION,
     ARCHIVE_TITLE,
@@ -40,7 +34,6 @@ from dbtool.store.locations import folder_to_write
 if TYPE_CHECKING:
     import os
     from collections.abc import Generator, Iterable, Iterator
-    from concurrent.futures import Future
     from pathlib import Path
 
     from dbtool.sources.archive.members import Member
@@ -101,28 +94,24 @@ class Gatherer:
             if self._in_memory > _MOST_IN_MEMORY:
                 self._empty_memory()
         elif study.read(member.trial, member.file) != member.body:
+            name = "/".join(filter(None, (member.study, member.trial, member.file)))
             reason = "it is in the archive twice, with different contents"
-            self._report.malformed.append(MalformedError(member.name, reason))
+            self._report.malformed.append(MalformedError(name, reason))
         return study
 
     def _forget(self, path: str) -> Gathered:
         study = self._studies.pop(path)
-        self._in_memory -= sum(
-            len(body)
-            for files in study.files.values()
-            for body in files.values()
-            if isinstance(body, bytes)
-        )
+        bodies = (body for files in study.files.values() for body in files.values())
+        self._in_memory -= sum(len(body) for body in bodies if isinstance(body, bytes))
         return study
 
     def _empty_memory(self) -> None:
         try:
-            for files in (
-                each for study in self._studies.values() for each in study.files.values()
-            ):
-                for name, body in files.items():
-                    if isinstance(body, bytes):
-                        files[name] = Spilled.write(body, self._spill)
+            for study in self._studies.values():
+                for files in study.files.values():
+                    for name, body in files.items():
+                        if isinstance(body, bytes):
+                            files[name] = Spilled.write(body, self._spill)
             self._spill.flush()
         except OSError as error:
             raise not_written(self._report.folder, error) from error
@@ -165,13 +154,12 @@ class ArchiveSource:
             UsageError: the archive has no study.
         """
         report, reader = addition.report, StudyReader(addition)
-        members = folder_members if self.path.is_dir() else tar_members
+        read = folder_members if self.path.is_dir() else tar_members
+        members = read(self.path, addition.on_progress)
         found = False
         with (
             Gatherer(report) as gatherer,
-            contextlib.closing(
-                gatherer.studies(members(self.path, addition.on_progress))
-            ) as studies,
+            contextlib.closing(gatherer.studies(members)) as studies,
             ThreadPoolExecutor(1) as reading,
         ):
             ahead: deque[Future[NewShard | None]] = deque()

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from dbtool.core.catalog import catalog
 from dbtool.core.checks import InvalidError, parse_json
 from dbtool.core.contract import archive_columns
 from dbtool.core.errors import counted
 from dbtool.core.footer import (
+    Count,
     Footer,
     FooterError,
+    SmallCount,
     Status,
     Study,
     Trial,
@@ -26,14 +28,11 @@ from dbtool.core.footer import (
 from dbtool.core.index import differences
 from dbtool.sources.archive.measurements import TrialText, parse_measurements, split_header
 from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY, Gathered
-from dbtool.sources.base import MalformedError
+from dbtool.sources.base import Addition, MalformedError, NewShard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dbtool.sources.base import Addition, NewShard
-
-_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 T = TypeVar("T", bound=Struct)
 # Candidates for the metric of a workload outside the catalog: its files' first one counts.
 _METRICS = tuple(
@@ -53,8 +52,8 @@ class StudyDescription(Struct, frozen=True):
         parameter_configs: the ranges of metaparameters by name, or a list of ranges with names.
     """
 
-    batch_size: _Count
-    train_steps: _Count
+    batch_size: Count
+    train_steps: Count
     early_stopping: bool
     parameter_configs: dict[str, dict[str, Any]] | list[dict[str, Any]]
 
@@ -88,9 +87,9 @@ class TrialDescription(Struct, frozen=True):
         parameters: metaparameter to value.
     """
 
-    trial_id: Annotated[int, Meta(ge=0, le=2**31 - 1)]
+    trial_id: SmallCount
     status: Status
-    steps: _Count
+    steps: Count
     parameters: dict[str, float]
 
 
@@ -145,14 +144,10 @@ class StudyReader:
             report.leave_out(MalformedError(error.path, reason), trials)
             return None
         new = sorted(self._new_trials(gathered), key=lambda pair: pair[0].trial_id)
+        path = gathered.path
         parsed = parse_measurements(
-            TrialText(
-                trial.trial_id,
-                f"{gathered.path}/{trial.trial_id}/{MEASUREMENTS}",
-                body,
-                trial.steps,
-            )
-            for trial, body in new
+            TrialText(each.trial_id, f"{path}/{each.trial_id}/{MEASUREMENTS}", body, each.steps)
+            for each, body in new
             if body is not None
         )
         for malformed in parsed.malformed:
@@ -165,13 +160,13 @@ class StudyReader:
         footer = Footer(
             study=study,
             trials=tuple(sound),
-            producer={"archive": gathered.path},
+            producer={"archive": path},
             repeated_steps=parsed.oddities["repeated steps"] > 0,
         )
         try:
             encode_footer(footer)
         except FooterError as error:
-            report.leave_out(MalformedError(gathered.path, str(error)), len(sound))
+            report.leave_out(MalformedError(path, str(error)), len(sound))
             return None
         self._studies[study.key] = study
         self._sources[study.key] |= {trial.trial_id: trial.source for trial in sound}
@@ -197,10 +192,8 @@ class StudyReader:
             early_stopping=description.early_stopping,
             search_space=description.search_space,
         )
-        if differing := differences(before, study):
-            raise MalformedError(
-                path, f"it differs from the stored study in {', '.join(differing)}"
-            )
+        if differing := ", ".join(differences(before, study)):
+            raise MalformedError(path, f"it differs from the stored study in {differing}")
         return study
 
     def _new_trials(self, gathered: Gathered) -> Iterator[tuple[Trial, bytes | None]]:
@@ -215,9 +208,8 @@ class StudyReader:
                 self._report.leave_out(MalformedError(path, f"it has no {METADATA}"))
                 continue
             try:
-                description = parse_description(
-                    TrialDescription, f"{path}/{METADATA}", metadata, folder
-                )
+                name = f"{path}/{METADATA}"
+                description = parse_description(TrialDescription, name, metadata, folder)
             except MalformedError as error:
                 self._report.leave_out(error)
                 continue
@@ -227,7 +219,7 @@ class StudyReader:
                 trial_id=description.trial_id,
                 status=description.status,
                 steps=description.steps,
-                metaparameters={name: plain(value) for name, value in parameters},
+                metaparameters={key: plain(value) for key, value in parameters},
                 source=_digest(metadata, measurements),
             )
             if trial.trial_id not in sources:
@@ -241,8 +233,7 @@ class StudyReader:
 
 def _digest(metadata: bytes, measurements: bytes | None) -> str:
     """Return 16 hex digits that identify a trial's two files."""
-    digest = hashlib.sha256(len(metadata).to_bytes(8))
-    digest.update(metadata)
+    digest = hashlib.sha256(len(metadata).to_bytes(8) + metadata)
     if measurements is not None:
         digest.update(b"\1")
         digest.update(measurements)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -15,7 +15,6 @@ from dbtool.store.table_files import Position, opened
 from dbtool.store.texts import LINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 RUN, STEP, METRIC, VALUE = COLUMNS = ("run", "step", "metric", "value")

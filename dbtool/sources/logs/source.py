@@ -7,8 +7,7 @@ import tomllib
 from collections import defaultdict
 from functools import partial
 from glob import has_magic
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -16,7 +15,7 @@ from dbtool.core.checks import read_toml
 from dbtool.core.contract import BATCH_LOSS
 from dbtool.core.errors import DbtoolError, UsageError, few_of, joined
 from dbtool.core.walk import is_file, is_folder
-from dbtool.sources.logs import LogFormat, events, stores, trainers
+from dbtool.sources.logs import LogFormat, stores, trainers
 from dbtool.sources.logs.log import COLUMNS, METRIC, RUN, STEP, VALUE, LoggedRun, named_settings
 from dbtool.sources.numbers import whole_number
 from dbtool.sources.tables.files import files_of
@@ -30,23 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-
-class Tool(NamedTuple):
-    """A tool: whether a file is one of its logs, and the runs in one."""
-
-    is_log: Callable[[Path], bool]
-    read: Callable[..., Iterable[LoggedRun]]
-
-
-TOOLS: Mapping[LogFormat, Tool] = {
-    "tensorboard": Tool(events.is_tensorboard, events.read_tensorboard),
-    "huggingface": Tool(trainers.is_huggingface, trainers.read_huggingface),
-    "mlflow": Tool(stores.is_mlflow, stores.read_mlflow),
-    "lightning": Tool(trainers.is_lightning, trainers.read_lightning),
-    "keras": Tool(trainers.is_keras, trainers.read_keras),
-    "levanter": Tool(trainers.is_levanter, trainers.read_levanter),
-    "trackio": Tool(stores.is_trackio, stores.read_trackio),
-    "text": Tool(trainers.is_text_log, trainers.read_text),
+# By tool, whether a file is one of its logs, and the runs in one.
+_TOOLS: Mapping[LogFormat, tuple[Callable[[Path], bool], Callable[..., Iterable[LoggedRun]]]] = {
+    "tensorboard": (stores.is_tensorboard, stores.read_tensorboard),
+    "huggingface": (trainers.is_huggingface, trainers.read_huggingface),
+    "mlflow": (stores.is_mlflow, stores.read_mlflow),
+    "lightning": (trainers.is_lightning, trainers.read_lightning),
+    "keras": (trainers.is_keras, trainers.read_keras),
+    "levanter": (trainers.is_levanter, trainers.read_levanter),
+    "trackio": (stores.is_trackio, stores.read_trackio),
+    "text": (trainers.is_text_log, trainers.read_text),
 }
 # Enough to tell percents from shares.
 _FIRST_VALUES = 20
@@ -62,20 +54,13 @@ def read_logs(
     release: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> RunSource:
-    """Read the runs in a tool's logs.
+    """Read the runs in a tool's logs; see `read_own_runs`.
 
-    Args:
-        paths: files, folders, or patterns such as runs/**/trainer_state.json.
-        tool: the tool that wrote them.
-        mapping: a mapping of what the logs do not state, whose values replace what they suggest.
-        given: more of it by table, which replaces what the mapping has.
-        release: the name under which the runs are stored; None: the mapping's, or the folder's.
-        on_progress: called after each file with its number and the number of all.
+    The mapping, if there is one, has what the logs do not state, and replaces what they suggest.
 
     Raises:
         UsageError: the mapping is invalid, or something is not known.
-        RunsError: logs are malformed or not as the mapping describes them.
-        DbtoolError: there are no runs.
+        RunsError, DbtoolError: as in `read_own_runs`.
     """
     written = {} if mapping is None else read_toml(mapping, dict[str, Any], "mapping")
     notes = Notes()
@@ -115,8 +100,8 @@ def detected(paths: Sequence[Path]) -> LogFormat | None:
     # Any text might be a log of lines.
     first = {
         name: found
-        for name, tool in TOOLS.items()
-        if name != "text" and (found := next(filter(tool.is_log, files), None))
+        for name, (is_log, _) in _TOOLS.items()
+        if name != "text" and (found := next(filter(is_log, files), None))
     }
     if len(first) > 1:
         several = ", ".join(f"--from {tool}, as of {path}" for tool, path in first.items())
@@ -132,7 +117,7 @@ def _read(
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[dict[Path, list[pl.DataFrame]], Layout]:
     """Return the rows of each log, with the settings of their runs as columns, and the layout."""
-    problems, read = Problems(), TOOLS[tool].read
+    problems, (_, read) = Problems(), _TOOLS[tool]
     if tool == "text":
         if "line" not in files:
             raise UsageError(
@@ -142,6 +127,7 @@ def _read(
         read = partial(read, forms=listed(files["line"]))
     found = _found(paths, tool)
     parts: dict[Path, list[tuple[str, LoggedRun]]] = {}
+    of_run: dict[str, list[pl.DataFrame]] = defaultdict(list)
     settings: dict[str, dict[str, str]] = {}
     for number, (path, above) in enumerate(found.items(), start=1):
         with problems:
@@ -152,14 +138,14 @@ def _read(
             for name, each in parts[path]:
                 if each.note:
                     notes.of_file(path, each.note)
-                known = settings.setdefault(name, named_settings(name))
-                known.update(each.settings)
+                of_run[name].append(each.rows)
+                settings.setdefault(name, named_settings(name)).update(each.settings)
         on_progress(number, len(found))
     problems.refuse()
     step = _EPOCH if any(run.epochs for each in parts.values() for _, run in each) else STEP
     rows = {
-        path: [_with_settings(name, each, settings[name], step) for name, each in frames]
-        for path, frames in _steps_of(parts).items()
+        path: [_rows_of(name, each, of_run[name], settings[name], step) for name, each in runs]
+        for path, runs in parts.items()
     }
     if tool == "trackio":
         rows = stores.at_updates(rows)
@@ -178,32 +164,26 @@ def _read(
     return rows, layout
 
 
-def _steps_of(
-    parts: Mapping[Path, Sequence[tuple[str, LoggedRun]]],
-) -> dict[Path, list[tuple[str, pl.DataFrame]]]:
-    """Return the rows of runs, with batches as updates, for which all of a run's files count."""
-    of_run: dict[str, list[pl.DataFrame]] = defaultdict(list)
-    for name, run in chain.from_iterable(parts.values()):
-        of_run[name].append(run.rows)
-    return {
-        path: [
-            (
-                name,
-                trainers.in_updates(run.rows, pl.concat(of_run[name])) if run.batches else run.rows,
-            )
-            for name, run in each
-        ]
-        for path, each in parts.items()
-    }
+def _rows_of(
+    name: str,
+    run: LoggedRun,
+    of_run: Sequence[pl.DataFrame],
+    settings: Mapping[str, str],
+    step: str,
+) -> pl.DataFrame:
+    """Return the rows of a file of a run with its settings as columns, and batches as updates."""
+    rows = trainers.in_updates(run.rows, pl.concat(of_run)) if run.batches else run.rows
+    texts = {RUN: name, **{_column(key): text for key, text in settings.items()}}
+    columns = [pl.lit(text or None, pl.String).alias(key) for key, text in texts.items()]
+    return rows.rename({STEP: step}).with_columns(columns)
 
 
 def _refuse_without_steps(rows: pl.DataFrame, step: str) -> None:
     """Refuse a metric whose values are all at one step, as MLflow has them where none was given."""
-    counts = rows.group_by(RUN, METRIC, maintain_order=True).agg(
-        pl.len(), pl.col(VALUE).n_unique().alias("kinds"), pl.col(step).n_unique().alias("steps")
-    )
-    wrong = counts.filter((pl.col("kinds") > 1) & (pl.col("steps") == 1))
-    for run, metric, count in wrong.select(RUN, METRIC, "len").head(1).iter_rows():
+    kinds, steps = pl.col(VALUE).n_unique(), pl.col(step).n_unique()
+    counts = rows.group_by(RUN, METRIC, maintain_order=True)
+    wrong = counts.agg(pl.len(), wrong=(kinds > 1) & (steps == 1)).filter("wrong")
+    for run, metric, count, _ in wrong.head(1).iter_rows():
         raise RunsError(
             f"run {shown(run)} has {count:,} values of {shown(metric)} at one step: its steps were "
             "not logged, so the run has no history"
@@ -214,7 +194,7 @@ def _found(paths: Sequence[Path], tool: LogFormat) -> dict[Path, Path]:
     """Return the logs that paths stand for, each with the folder in which its run has its name."""
     found: dict[Path, Path] = {}
     for path in paths:
-        there = files_of(path, TOOLS[tool].is_log)
+        there = files_of(path, _TOOLS[tool][0])
         if not there:
             other = detected([path])
             instead = f"; there is one of {other}: give --from {other}" if other else ""
@@ -239,14 +219,6 @@ def _name(name: Path | str, above: Path) -> str:
 
 def _column(setting: str) -> str:
     return f"config.{setting}" if setting in {*COLUMNS, _EPOCH} else setting
-
-
-def _with_settings(
-    name: str, rows: pl.DataFrame, settings: Mapping[str, str], step: str
-) -> pl.DataFrame:
-    texts = {RUN: name, **{_column(key): text for key, text in settings.items()}}
-    columns = [pl.lit(text or None, pl.String).alias(key) for key, text in texts.items()]
-    return rows.rename({STEP: step}).with_columns(columns)
 
 
 def _folder(path: Path) -> Path:

@@ -10,19 +10,8 @@ import polars as pl
 
 from dbtool.core.errors import UsageError
 from dbtool.core.walk import entries, is_file
-from dbtool.sources.logs.log import (
-    METRIC,
-    STEP,
-    VALUE,
-    LoggedRun,
-    begins,
-    content,
-    flat,
-    lines,
-    long_rows,
-    parse,
-    settings_of,
-)
+from dbtool.sources.logs import log
+from dbtool.sources.logs.log import METRIC, STEP, VALUE, LoggedRun
 from dbtool.sources.numbers import whole_number
 from dbtool.sources.tables import words
 from dbtool.store.table_files import Position, shown
@@ -74,23 +63,24 @@ def _latest(folder: Path) -> Path:
         return folder
     # A run that went on may have kept its own state of before.
     own = folder / _STATE
-    at = whole_number(str(parse(content(own), own).get("global_step"))) if is_file(own) else -1
-    return folder if (at or 0) >= there[0] else folder / f"checkpoint-{there[0]}"
+    state = log.parse(log.content(own), own) if is_file(own) else {"global_step": "-1"}
+    at = whole_number(str(state.get("global_step"))) or 0
+    return folder if at >= there[0] else folder / f"checkpoint-{there[0]}"
 
 
 def read_huggingface(path: Path) -> Iterator[LoggedRun]:
     """Yield the run of a `trainer_state.json`; its steps count updates."""
-    history = parse(content(path), path).get("log_history")
+    history = log.parse(log.content(path), path).get("log_history")
     if not isinstance(history, list):
         raise Position(path, 0).error(None, "it has no log_history, as the Trainer writes it")
     rows = (
         (number, entry["step"], name, value)
         for number, entry in enumerate(history, start=1)
         if isinstance(entry, dict) and "step" in entry
-        for name, value in flat(entry, "/").items()
+        for name, value in log.flat(entry, "/").items()
         if is_metric(name)
     )
-    yield LoggedRun(_run_of(path), long_rows(rows))
+    yield LoggedRun(_run_of(path), log.long_rows(rows))
 
 
 def is_lightning(path: Path) -> bool:
@@ -112,7 +102,7 @@ def hparams(folder: Path) -> Mapping[str, str]:
     """Return Lightning's hyperparameters in a folder; empty where there are none."""
     path = folder / _HPARAMS
     # A run without hyperparameters has the object {}, or an empty file.
-    there = has_hparams(folder) and content(path).strip(b"{} \n")
+    there = has_hparams(folder) and log.content(path).strip(b"{} \n")
     return read_document(path) if there else {}
 
 
@@ -199,7 +189,7 @@ def _batches(rows: pl.DataFrame) -> _Batches:
 
 def is_keras(path: Path) -> bool:
     """Return whether a file is a CSV whose first column is the epoch, without one of steps."""
-    first, *_ = begins(path, {".csv", ".log", ".tsv"}, 1 << 16).splitlines() or [b""]
+    first, *_ = log.begins(path, {".csv", ".log", ".tsv"}, 1 << 16).splitlines() or [b""]
     return bool(_EPOCHS_ALONE.match(first))
 
 
@@ -210,9 +200,9 @@ def read_keras(path: Path) -> Iterator[LoggedRun]:
 
 def _csv_rows(path: Path, step: str) -> pl.DataFrame:
     """Return the rows of a CSV with a column a metric in the long format."""
-    if not content(path):
+    if not log.content(path):
         # A run that has only begun.
-        return long_rows([])
+        return log.long_rows([])
     rows = pl.concat(read_parts(path, "csv"))
     if step not in rows.columns:
         raise Position(path, 1).error(None, f"it has no column {shown(step)}")
@@ -227,25 +217,25 @@ def _csv_rows(path: Path, step: str) -> pl.DataFrame:
 
 def is_levanter(path: Path) -> bool:
     """Return whether the beginning of a text log has a line of levanter's `json_logger`."""
-    return _JSON_LOGGER.encode() in begins(path, (".jsonl", *_TEXTS), 1 << 18)
+    return _JSON_LOGGER.encode() in log.begins(path, (".jsonl", *_TEXTS), 1 << 18)
 
 
 def read_levanter(path: Path) -> Iterator[LoggedRun]:
     """Yield the run of a file of JSON lines, alone or behind the prefix of a logger."""
     rows: list[tuple[int, object, str, object]] = []
     settings: dict[str, str] = {}
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(log.lines(path), start=1):
         at = line.find(_JSON_LOGGER)
         # A process that was killed leaves part of its last line.
         if at < 0 or not line.endswith("}"):
             continue
-        record = parse(line[at:], path, number)
+        record = log.parse(line[at:], path, number)
         if record.get("event") == "hparams":
-            settings |= settings_of(record["hparams"])
+            settings |= log.settings_of(record["hparams"])
         elif record.get("event") == "log" and record.get("step") is not None:
-            values = flat(record["metrics"], "/").items()
+            values = log.flat(record["metrics"], "/").items()
             rows += ((number, record["step"], name, value) for name, value in values)
-    yield LoggedRun(path.with_suffix(""), long_rows(rows), settings)
+    yield LoggedRun(path.with_suffix(""), log.long_rows(rows), settings)
 
 
 def is_text_log(path: Path) -> bool:
@@ -291,7 +281,7 @@ def read_text(path: Path, forms: Sequence[str]) -> Iterator[LoggedRun]:
     """
     patterns = [line_pattern(form) for form in forms]
     rows, note = [], ""
-    for number, line in enumerate(lines(path, ends=True), start=1):
+    for number, line in enumerate(log.lines(path, ends=True), start=1):
         for pattern, names in patterns:
             if not (match := pattern.search(line)):
                 continue
@@ -301,4 +291,4 @@ def read_text(path: Path, forms: Sequence[str]) -> Iterator[LoggedRun]:
             values = dict(zip(names, map(_plain, match.groups()), strict=True))
             step = values.pop(STEP)
             rows += [(number, step, name, value) for name, value in values.items()]
-    yield LoggedRun(path.with_suffix(""), long_rows(rows), note=note)
+    yield LoggedRun(path.with_suffix(""), log.long_rows(rows), note=note)

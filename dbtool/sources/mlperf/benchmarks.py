@@ -67,6 +67,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     def described(self, *, is_open: bool = False) -> Workload:
         """Return the workload as a footer has it; the open division, of other rules, is another."""
         collection = "mlperf_open" if is_open else "mlperf"
+        caveats = [_NOT_VERIFIED, *([_CHECKPOINT] if self.start else [])]
+        parameters = {"parameters": self.parameters} if self.parameters else {}
         return Workload(
             workload=f"{collection}/{self.workload.partition('/')[2]}",
             collection=collection,
@@ -77,13 +79,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
             goal=self.goal,
             goal_inclusive=True,
             train_examples=self.train_examples,
-            definition=self._definition,
+            definition={"caveats": caveats, **parameters},
         )
-
-    @property
-    def _definition(self) -> dict[str, object]:
-        caveats = [_NOT_VERIFIED, *([_CHECKPOINT] if self.start else [])]
-        return {"caveats": caveats} | ({"parameters": self.parameters} if self.parameters else {})
 
     def counts_epochs(self, place: float) -> bool:
         """Return whether a place in a log is in epochs."""

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dbtool.core.footer import plain
+from dbtool.core.footer import Scalar, plain
 from dbtool.sources.public.runs import PublishedRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from dbtool.core.footer import Scalar
     from dbtool.sources.mlperf.benchmarks import Benchmark
 
 _LINE = re.compile(r":::MLLOG\s*(\{.*)")

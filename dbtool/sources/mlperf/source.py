@@ -11,7 +11,7 @@ import msgspec
 from dbtool.core.footer import plain
 from dbtool.core.manifest import About
 from dbtool.sources.mlperf.benchmarks import benchmark_of, newest_benchmark
-from dbtool.sources.mlperf.log import RefusedError, logged_run, runs_in
+from dbtool.sources.mlperf.log import Event, RefusedError, logged_run, runs_in
 from dbtool.sources.public.files import published_files
 from dbtool.sources.public.runs import PublishedRun, RunsSource
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dbtool.sources.base import Addition, Report
-    from dbtool.sources.mlperf.log import Event
 
 _LOG_OR_SYSTEM = re.compile(r"(?:^|/)(?:result_\w+\.txt|systems/[^/]+\.json)$")
 _REPEATED = "a file of another round or system has the same run"

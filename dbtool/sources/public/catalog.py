@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from dbtool.core.download import Downloader
+from dbtool.core.download import Downloader, RetryPolicy
 from dbtool.core.errors import UsageError, unknown
 from dbtool.core.files import expanded, make_folder
 from dbtool.core.http import RemoteFile, as_url, check_url
 from dbtool.core.manifest import About
 from dbtool.core.release import telling_of_change
 from dbtool.core.resources import schema_folder
-from dbtool.sources.base import add_source, conclude
+from dbtool.sources.base import OnMessage, OnProgress, Report, Source, add_source, conclude
 from dbtool.sources.public.files import tree_id
 from dbtool.store.locations import folder_to_write
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pyarrow as pa
-
-    from dbtool.core.download import RetryPolicy
-    from dbtool.sources.base import OnMessage, OnProgress, Report, Source
 
 _READERS = {
     "mlperf-reference": "dbtool.sources.mlperf.source:ReferenceSource",
@@ -122,10 +119,10 @@ def parts_of(name: str) -> tuple[SourcePart, ...]:
     sources = public_sources()
     if name in sources:
         return sources[name].part
-    if name not in public_source_names():
-        raise unknown("source", name, public_source_names(), "dbtool fetch --list")
     parts = (part for source in sources.values() for part in source.part)
-    return tuple(part for part in parts if part.name == name)
+    if found := tuple(part for part in parts if part.name == name):
+        return found
+    raise unknown("source", name, public_source_names(), "dbtool fetch --list")
 
 
 def public_source(name: str, *paths: Path) -> Source:

@@ -10,7 +10,7 @@ import hashlib
 import lzma
 import re
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dbtool.core.errors import DbtoolError, UsageError, joined
 from dbtool.core.walk import walk
@@ -22,28 +22,15 @@ if TYPE_CHECKING:
 # The largest file that is read whole; published ones are far smaller.
 _MOST_BYTES = 256 << 20
 _TAR = re.compile(r"\.(tar(\.\w+)?|tgz|txz)$")
+PublishedFile: TypeAlias = tuple[str, re.Match[str], bytes]
 _Tree: TypeAlias = "dict[str, _Tree | tuple[bytes, bytes]]"
 _BLOCK = 1 << 20
-
-
-class PublishedFile(NamedTuple):
-    """A file of a source.
-
-    Attributes:
-        name: its path below the source.
-        found: what the pattern found in the path.
-        contents: all of it.
-    """
-
-    name: str
-    found: re.Match[str]
-    contents: bytes
 
 
 def published_files(
     paths: Sequence[Path], pattern: re.Pattern[str], on_progress: Callable[[int, int], None]
 ) -> Iterator[PublishedFile]:
-    """Yield the files whose path matches a pattern.
+    """Yield the path of each file that matches a pattern, the match, and the file's contents.
 
     Tar files, whether given or in a folder, are read once from front to back, and their members
     never lie on the disk. A file that ends in .xz is unpacked, and named without that.
@@ -96,7 +83,7 @@ def _file(file: Path, name: str, pattern: re.Pattern[str]) -> Iterator[Published
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise DbtoolError(f"{file} cannot be read to its end ({error}): get it anew") from error
         _check_size(name, len(contents))
-        yield PublishedFile(name.removesuffix(".xz"), found, contents)
+        yield name.removesuffix(".xz"), found, contents
 
 
 def _members(
@@ -107,7 +94,7 @@ def _members(
         if header.isfile() and (found := pattern.search(header.name)):
             _check_size(header.name, header.size)
             path = PurePosixPath(name).parent / header.name
-            yield PublishedFile(str(path), found, stream.read(header.size))
+            yield str(path), found, stream.read(header.size)
 
 
 def _check_size(name: str, size: int) -> None:

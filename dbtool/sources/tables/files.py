@@ -13,12 +13,10 @@ import polars as pl
 
 from dbtool.core.errors import UsageError
 from dbtool.core.walk import files_matching, is_file, is_folder, status_of, walk
-from dbtool.store.table_files import table_format
+from dbtool.store.table_files import TableFormat, table_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from dbtool.store.table_files import TableFormat
 
 # Ends the name of a part in braces that may span several folders.
 _SLASHES = ":path"

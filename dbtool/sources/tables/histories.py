@@ -1,4 +1,4 @@
-"""Whether histories can mean what a mapping takes them for."""
+"""Histories: whether they can mean what a mapping takes them for, and which values count."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dbtool.core.contract import is_share
-from dbtool.core.errors import counted
+from dbtool.core.errors import counted, few_of
 from dbtool.sources.tables import words
-from dbtool.store.table_files import RunsError, shown
+from dbtool.store.table_files import Notes, RunsError, shown
+from dbtool.store.texts import LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,9 @@ _TURNS = ("1 - x", "1 - x / 100")
 _MORE_IS_BETTER = ("accuracy", "precision")
 # Runs see so much less at one batch size than at others only where steps are counted otherwise.
 _MUCH_LESS = 20
+FILE = "\0file"
+"""The column of a row's file."""
+_SERIES = ["run", "metric"]
 
 
 def refuse_export(path: Path, columns: Iterable[str], *, sampled: bool | None = None) -> None:
@@ -78,11 +82,20 @@ def refuse_calls(mapping: RunMapping, rows: pl.DataFrame, run: str) -> None:
 def refuse_histories(files: Files, mapping: RunMapping) -> None:
     """Refuse values that are not what the mapping takes them for, and histories with gaps.
 
+    Values do not contradict a name: an accuracy falls where training diverges, or for its last
+    steps.
+
     Raises:
-        RunsError: a metric needs another transform, a history looks sampled, or there are final
-            values alone.
+        RunsError: an accuracy is taken for an error, or a perplexity for a cross entropy; a history
+            looks sampled, or there are final values alone.
     """
-    _refuse_direction(mapping)
+    for column, metric in mapping.metric_of.items():
+        if wanted := _other_transform(column, metric):
+            raise RunsError(
+                f"the column {shown(column)} is {words.measure(column)} by its name, and "
+                f"metrics.{metric.name} of the mapping takes it for another: {wanted}, or rename "
+                "the column where its name misleads"
+            )
     if mapping.files.sampled is None:
         _refuse_sampled(files)
         if mapping.workload.goal is not None:
@@ -110,23 +123,6 @@ def oddities(
         )
 
 
-def _refuse_direction(mapping: RunMapping) -> None:
-    """Refuse metrics whose names say that they need another transform.
-
-    Values do not contradict: an accuracy falls where training diverges, or for its last steps.
-
-    Raises:
-        RunsError: an accuracy is taken for an error, or a perplexity for a cross entropy.
-    """
-    for column, metric in mapping.metric_of.items():
-        if wanted := _other_transform(column, metric):
-            raise RunsError(
-                f"the column {shown(column)} is {words.measure(column)} by its name, and "
-                f"metrics.{metric.name} of the mapping takes it for another: {wanted}, or rename "
-                "the column where its name misleads"
-            )
-
-
 def _other_transform(column: str, metric: Metric) -> str | None:
     """Return what to do about a column's transform, going by its name; None if that is right."""
     measure, given = words.measure(column), metric.transform or ""
@@ -140,13 +136,6 @@ def _other_transform(column: str, metric: Metric) -> str | None:
     if not is_turned:
         return "give it no transform" if given == "1 - x" else 'give it transform = "x / 100"'
     return f'give it transform = "1 - {given or "x"}"'
-
-
-def _rises(values: pl.DataFrame) -> bool | None:
-    """Return whether a metric ends above its first value in most runs; None where none changes."""
-    ends = values.filter(pl.col("value").is_finite()).group_by("run")
-    changes = ends.agg((pl.col("value").last() - pl.col("value").first()).sign())["value"].sum()
-    return None if changes == 0 else changes > 0
 
 
 def _refuse_final(files: Files, mapping: RunMapping) -> None:
@@ -175,11 +164,10 @@ def _of_rows(files: Files, mapping: RunMapping) -> str:
 
 
 def _refuse_sampled(files: Files) -> None:
-    """Refuse histories that look sampled.
+    """Refuse histories of as many steps as a tool keeps, with gaps of different sizes between them.
 
-    They have exactly as many steps as a tool keeps, with gaps of different sizes between them. With
-    Weights & Biases' 500 steps, even gaps are refused too, unless each step directly follows the
-    one before, by one unit of updates.
+    With Weights & Biases' 500 steps, even gaps are refused too, unless each step directly follows
+    the one before, by one unit of updates.
     """
     # All steps of a run, and those of each metric.
     no_metric = pl.lit(None, pl.String).alias("metric")
@@ -190,16 +178,15 @@ def _refuse_sampled(files: Files) -> None:
         .group_by("run", "metric")
         .agg(
             pl.len(),
-            pl.col("step").diff().drop_nulls().n_unique().alias("gaps"),
-            pl.col("step").diff().max().alias("most"),
             pl.col("times").first(),
+            gaps=pl.col("step").diff().drop_nulls().n_unique(),
+            most=pl.col("step").diff().max(),
         )
     )
     # Two kinds of gaps come from a first or last step that is out of line.
     uneven = pl.col("len").is_in(_CAPS) & (pl.col("gaps") > 2)
-    apart = (
-        (pl.col("len") == _WANDB) & pl.col("metric").is_null() & (pl.col("most") > pl.col("times"))
-    )
+    of_wandb = (pl.col("len") == _WANDB) & pl.col("metric").is_null()
+    apart = of_wandb & (pl.col("most") > pl.col("times"))
     sampled = gaps.filter(uneven | apart).sort("run", "len")
     if sampled.is_empty():
         return
@@ -219,8 +206,7 @@ def _late_tests(files: Files, plus: int) -> Iterator[str]:
     """Yield a sentence where tests come one step after all else in each run, as in Lightning."""
     is_test = pl.col("metric").str.contains(r"(^|[^a-z])test([^a-z]|$)")
     ends = files.values.group_by("run").agg(
-        pl.col("step").filter(is_test).max().alias("test"),
-        pl.col("step").filter(~is_test).max().alias("other"),
+        test=pl.col("step").filter(is_test).max(), other=pl.col("step").filter(~is_test).max()
     )
     tested = ends.drop_nulls()
     if plus and len(tested) and (tested["test"] == tested["other"] + plus).all():
@@ -256,7 +242,10 @@ def _rising_errors(files: Files, mapping: RunMapping) -> Iterator[str]:
     for column, metric in mapping.metric_of.items():
         if metric.name.endswith("classification_error") and words.measure(column) is None:
             values = files.values.filter(pl.col("metric") == metric.name)
-            if _rises(values):
+            runs = values.filter(pl.col("value").is_finite()).group_by("run")
+            # Of most runs, from the first value to the last.
+            change = (pl.col("value").last() - pl.col("value").first()).sign()
+            if runs.agg(change)["value"].sum() > 0:
                 yield f"{metric.name} rises: is {shown(column)} an accuracy?"
 
 
@@ -269,3 +258,97 @@ def _passed_at_once(files: Files, workload: WorkloadTable) -> Iterator[str]:
         is_past = firsts > goal if metric.endswith("precision") else firsts < goal
         if len(firsts) and is_past.all():
             yield f"every run begins past the goal {goal:g} of {metric}: is that what is meant?"
+
+
+def without_missing(values: pl.DataFrame, row: Sequence[str]) -> pl.DataFrame:
+    """Drop NaN that stands for no value: beside finite numbers of the same row.
+
+    The loss that is trained on is NaN where it diverged, too: then for longer at the end than ever
+    before, in the wide format for more than a row, of rows with nothing that was not beside it.
+
+    Args:
+        values: run, metric, step, value, `FILE` and `LINE`.
+        row: the columns that are equal for values of one row.
+    """
+    if not values["value"].is_nan().any():
+        return values
+    columns = values.columns
+    is_nan, finite = pl.col("value").is_nan(), pl.col("value").is_finite()
+    at = pl.int_range(pl.len()).over(_SERIES, order_by="step")
+    trained = pl.col("metric").is_in(words.trained(values["metric"].unique()))
+    values = values.with_columns(at=at, whole=(trained & finite).any().over(row))
+    values = values.with_columns(usual=(pl.col("whole") & finite).any().over(_SERIES))
+    values = values.with_columns(shows=(pl.col("usual") | ~finite).all().over(row))
+    # In the long format a last value that is not a number has been logged.
+    wide, there = FILE in row, pl.col("at").filter(~is_nan)
+    gaps = values.group_by(_SERIES).agg(
+        longest=pl.max_horizontal(there.sort().diff().max() - 1, there.min(), int(wide)),
+        last=there.max().fill_null(-1),
+    )
+    values = values.join(gaps, on=_SERIES, how="left", maintain_order="left")
+    after = pl.col("at") > pl.col("last")
+    shows = pl.col("shows") | (pl.col("last") < 0) | (not wide)
+    ended = (after & shows).sum().over(_SERIES)
+    diverged = trained & after & (ended > pl.col("longest"))
+    beside = finite.any().over(row)
+    return values.filter(~(is_nan & beside & ~diverged)).select(columns)
+
+
+def without_lost(values: pl.DataFrame, runs: Sequence[str], notes: Notes) -> pl.DataFrame:
+    """Drop values that a run has of later steps than the checkpoint from which it went on.
+
+    It did where a metric goes on at an earlier step than before. Runs whose rows are in no order of
+    their steps lose nothing.
+
+    Args:
+        values: run, metric, step, value, `FILE` and `LINE`.
+        runs: the names of the runs.
+        notes: collects a sentence about what is dropped.
+    """
+    rows = values.sort("run", "metric", FILE, LINE, maintain_order=True)
+    same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift()) for name in _SERIES)
+    rows = rows.with_columns(same=same, begins=same & (pl.col("step").diff() < 0))
+    if not rows["begins"].any():
+        return values
+    unordered = _unordered(rows, notes)
+    rows = rows.with_columns(pl.col("begins") & ~pl.col("run").is_in(unordered)).drop("same")
+    rows = rows.sort("run", FILE, LINE, maintain_order=True)
+    parts = rows.group_by(_SERIES).agg(pl.col(FILE).n_unique())[FILE]
+    changes = (pl.col("metric") != pl.col("metric").shift()).sum() + 1
+    blocks = rows.group_by("run").agg(changes - pl.col("metric").n_unique())["metric"]
+    # What was logged file by file, or metric by metric, is in order there alone.
+    by = ["run", *([FILE] if parts.max() == 1 else []), *([] if blocks.max() else ["metric"])]
+    begins = pl.when("begins").then("step").otherwise(2**63 - 1)
+    least = begins.reverse().cum_min().reverse().over(by)
+    rows = rows.with_columns(lost=pl.col("step") > least)
+    lost = rows.filter("lost")
+    if lost.is_empty():
+        return values
+    names = [shown(runs[number]) for number in lost["run"].unique(maintain_order=True)]
+    notes.add(
+        f"run {few_of(names, 3)} went on from an older checkpoint, and is read without "
+        f"{counted(len(lost), 'value')} of later steps before it "
+        '(files.lost_branches = "keep" keeps them)'
+    )
+    return rows.filter(~pl.col("lost")).drop("begins", "lost")
+
+
+def _unordered(rows: pl.DataFrame, notes: Notes) -> list[int]:
+    """Return the runs whose rows are in no order, or the newest first.
+
+    Their steps go below those at which they began, or down at every other row; as do most runs of
+    the same file that go down at all.
+    """
+    place, step = pl.struct(FILE, LINE), pl.col("step")
+    runs = rows.group_by("run").agg(
+        pl.col(FILE).unique(),
+        rows=place.n_unique(),
+        down=place.filter("begins").n_unique(),
+        below=step.filter("begins").min() < step.filter(~pl.col("same")).min(),
+    )
+    runs = runs.filter(pl.col("down") > 0).explode(FILE)
+    runs = runs.with_columns(odd=pl.col("below") | (2 * pl.col("down") >= pl.col("rows")))
+    runs = runs.filter(pl.col("odd") | (pl.col("odd").mean().over(FILE) > 0.5))
+    if (runs["down"] < runs["rows"] - 1).any():
+        notes.add("rows are in no order of their steps, and are sorted")
+    return runs["run"].unique().to_list()

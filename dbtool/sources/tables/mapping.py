@@ -1,4 +1,7 @@
-"""Mapping files for `dbtool ingest`: TOML that describes the columns of a tool's files."""
+"""Mapping files for `dbtool ingest`: TOML that describes the columns of a tool's files.
+
+docs/your_own_runs.md says what each key means.
+"""
 
 from __future__ import annotations
 
@@ -53,14 +56,11 @@ _Times = Annotated[
 _Seed = Annotated[
     int,
     Meta(
-        ge=-(2**63),
-        le=2**63 - 1,
-        description=f"a whole number from {-(2**63):,} to {2**63 - 1:,}",
+        ge=-(2**63), le=2**63 - 1, description=f"a whole number from {-(2**63):,} to {2**63 - 1:,}"
     ),
 ]
 _Number = Annotated[
-    float,
-    Meta(ge=-sys.float_info.max, le=sys.float_info.max, description="a finite number"),
+    float, Meta(ge=-sys.float_info.max, le=sys.float_info.max, description="a finite number")
 ]
 _Setting = Annotated[_Number | bool | _Text, Meta(description="a finite number, a truth or text")]
 # Without bounds of their own, which msgspec confuses with those of the types beside them.
@@ -86,13 +86,7 @@ def listed(names: str | list[str]) -> list[str]:
 
 
 class Column(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
-    """A property that is read from a column, of the table of runs or of the rows.
-
-    Attributes:
-        column: its name.
-        values: by text, the value that it stands for; None where texts stand for themselves.
-        default: for runs without a value; None where there is no default.
-    """
+    """A property that is read from a column, of the table of runs or of the rows."""
 
     column: _Text
     values: dict[str, T] | None = None
@@ -107,14 +101,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StepColumn(_Table, frozen=True):
-    """A column that counts something other than updates.
-
-    Attributes:
-        column: its name.
-        times: updates in each unit that it counts, such as an epoch.
-        divide: units in each update, such as tokens; a row whose steps are not whole is refused.
-        plus: added first, such as 1 to epochs that count from 0 and are logged at their ends.
-    """
+    """A column that counts something other than updates, such as epochs or tokens."""
 
     column: _Text
     times: _Property[_Times] = 1
@@ -127,13 +114,7 @@ class StepColumn(_Table, frozen=True):
         return f"{times} divided by {self.divide}" if self.divide != 1 else times
 
     def step(self, text: str, plus: int, times: int) -> int | None:
-        """Return the step that a text in the column stands for; None for other texts.
-
-        Args:
-            text: what the column has.
-            plus: added first.
-            times: the updates in each unit of its run.
-        """
+        """Return the step that a text in the column stands for; None for other texts."""
         count = whole_number(text, times)
         if count is None or (count + plus * times) % self.divide:
             return None
@@ -142,26 +123,7 @@ class StepColumn(_Table, frozen=True):
 
 
 class FilesTable(_Table, frozen=True):
-    """The layout of the files.
-
-    Attributes:
-        step: the column of the step.
-        run: the columns that together name the run; None where the file's name does.
-        beside: files beside each file, such as hparams.yaml, with more properties of its runs.
-        metric: the column that names the metric, in the long format; None in the wide format.
-        value: the column of its value, in the long format.
-        name: the pattern of the files' names, see `NamePattern`.
-        ignore: patterns of columns or metrics that are ignored.
-        line: the forms of lines with measurements in a text log.
-        repeated_steps: which value counts where a run has two values of a metric at a step.
-        empty: texts that stand for no value.
-        lost_branches: whether values are kept that a run has of later steps than the checkpoint
-            from which it went on.
-        float32: whether the tool keeps values as 32-bit numbers; None: metrics whose values look
-            so.
-        sampled: whether steps of longer histories are missing; None: histories are refused that
-            look so.
-    """
+    """The layout of the files, in the wide format unless it has a metric and a value."""
 
     step: _Text | Annotated[StepColumn, Meta(description="{ column = …, times = … }")]
     run: _Columns | None = None
@@ -247,13 +209,7 @@ class TrialTable(_Table, frozen=True):
 
 
 class MetricColumn(_Table, frozen=True):
-    """What a metric is read from.
-
-    Attributes:
-        column: the column, or the metric's name in the long format.
-        transform: one of `TRANSFORMS`; None: values stay as they are.
-        plus: added to the step of its rows, where it differs from that of the others.
-    """
+    """What a metric is read from: a column, or a metric of the long format."""
 
     column: _Text
     transform: _Transform | None = None
@@ -263,8 +219,7 @@ class MetricColumn(_Table, frozen=True):
 class Metric(NamedTuple):
     """What a column, or a metric of the long format, becomes; see `MetricColumn`.
 
-    Attributes:
-        name: the column of the database, or a name of its own in other_metrics.
+    The name is a column of the database, or one of its own in other_metrics.
     """
 
     name: str
@@ -294,7 +249,7 @@ class Property(NamedTuple):
 
 
 class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
-    """The contents of a mapping file; docs/your_own_runs.md describes it."""
+    """The contents of a mapping file."""
 
     release: _Text | None = None
     title: _Text | None = None

@@ -9,18 +9,21 @@ import polars as pl
 
 from dbtool.core.contract import KEYS, OTHER_METRICS, is_share
 from dbtool.sources.numbers import narrow_bits, respelled, same, transformed
-from dbtool.sources.tables.branches import FILE, without_lost, without_missing
 from dbtool.sources.tables.files import part_of
-from dbtool.sources.tables.histories import refuse_calls, refuse_export
+from dbtool.sources.tables.histories import (
+    FILE,
+    refuse_calls,
+    refuse_export,
+    without_lost,
+    without_missing,
+)
 from dbtool.sources.tables.mapping import Metric, RunMapping
-from dbtool.store.table_files import Position, Problems, RunsError, among, shown, stem
+from dbtool.store.table_files import Notes, Position, Problems, RunsError, among, shown, stem
 from dbtool.store.texts import LINE, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
-
-    from dbtool.store.table_files import Notes
 
 # Names that a metric must not have.
 _TAKEN = {*KEYS, OTHER_METRICS}
@@ -32,6 +35,7 @@ _VALUES = {
     "value": pl.Float64,
     "times": pl.Int64,
 }
+_KINDS = {"column": pl.String, "metric": pl.String, "transform": pl.String, "plus": pl.Int64}
 # Our columns beside those of the files: the run, the step as text, and its position. A column
 # without a name is not read.
 _RUN, _STEP, _NUMBER = "\0run", "\0step", "\0number"
@@ -80,9 +84,8 @@ class Run:
     def keep(self, column: str, cell: Cell) -> None:
         """Keep a column's value for the run; it must have only one."""
         if "\0" in cell.text:
-            raise cell.position.error(
-                column, f"{shown(cell.text)} has a NUL, which no text may have"
-            )
+            reason = f"{shown(cell.text)} has a NUL, which no text may have"
+            raise cell.position.error(column, reason)
         known = self.cells.setdefault(column, cell)
         if same(known.text) != same(cell.text):
             raise cell.position.error(
@@ -241,9 +244,7 @@ class RunReader:
         if files.metric is not None and files.value is not None:
             self._require(rows, files.metric)
             self._require(rows, files.value, empty=True)
-            long = rows.select(
-                *kept, pl.col(files.metric).alias("column"), pl.col(files.value).alias("text")
-            )
+            long = rows.select(*kept, column=files.metric, text=files.value)
             parts = iter([long.drop_nulls("text")])
         else:
             parts = self._unpivoted(rows, kept)
@@ -282,38 +283,32 @@ class RunReader:
 
     def _with_values(self, texts: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Yield texts with the metrics that they become and their values, by kind of column."""
-        metrics, plus = self._metrics(texts), self.mapping.files.steps.plus
-        texts = self._with_bits(texts.filter(pl.col("column").is_in(list(metrics))))
-        kinds = {
-            column: (each.transform, plus if each.plus is None else each.plus)
-            for column, each in metrics.items()
-        }
-        for kind in dict.fromkeys(kinds.values()):
-            names = {column: metrics[column].name for column in kinds if kinds[column] == kind}
-            transform, of_steps = kind
-            metric = pl.col("column").replace_strict(names, return_dtype=pl.String)
-            alike = texts.filter(pl.col("column").is_in(list(names)))
-            for part in alike.partition_by("bits", maintain_order=True):
-                values = transformed(part["text"], transform, bits=part["bits"][0])
-                found = part.with_columns(values.alias("value"), metric.alias("metric"))
-                self._refuse_values(found, transform)
-                found = found.with_columns(plus=pl.lit(of_steps, pl.Int64))
-                yield found.drop("text", "column", "bits").drop_nulls("value")
+        plus = self.mapping.files.steps.plus
+        kinds = [
+            (column, each.name, each.transform, plus if each.plus is None else each.plus)
+            for column, each in self._metrics(texts).items()
+        ]
+        of_column = pl.DataFrame(kinds, _KINDS, orient="row")
+        texts = self._with_bits(texts.join(of_column, on="column", maintain_order="left"))
+        alike = texts.partition_by("transform", "bits", as_dict=True, maintain_order=True)
+        for (transform, bits), part in alike.items():
+            found = part.with_columns(value=transformed(part["text"], transform, bits=bits))
+            self._refuse_values(found, transform)
+            yield found.drop("text", "column", "transform", "bits").drop_nulls("value")
 
     def _with_bits(self, texts: pl.DataFrame) -> pl.DataFrame:
         """Return texts with how many bits the floats of a run had in a column, null for 64."""
         if (given := self.mapping.files.float32) is not None:
             return texts.with_columns(bits=pl.lit(32 if given else None, pl.Int32))
         keys = [_RUN, "column"]
-        texts = texts.join(
-            narrow_bits(texts.select(*keys, "text")), on=keys, how="left", maintain_order="left"
-        )
+        bits = narrow_bits(texts.select(*keys, "text"))
+        texts = texts.join(bits, on=keys, how="left", maintain_order="left")
         narrow = texts.drop_nulls("bits").sort(pl.col("text").str.len_bytes(), descending=True)
         longest = narrow.unique("column", keep="first", maintain_order=True)
-        for column, text, bits in longest.select("column", "text", "bits").sort("column").rows():
-            short = transformed(pl.Series([text]), None, bits=bits).item()
+        for column, text, width in longest.select("column", "text", "bits").sort("column").rows():
+            short = transformed(pl.Series([text]), None, bits=width).item()
             self.notes.add(
-                f"{column} has numbers of {bits} bits, which are read as the shortest decimals, "
+                f"{column} has numbers of {width} bits, which are read as the shortest decimals, "
                 f"such as {text} as {short} (files.float32 = false takes them as they are)"
             )
         return texts
@@ -323,18 +318,19 @@ class RunReader:
         is_null, value = pl.col("value").is_null(), pl.col("value")
         shares = [name for name in found["metric"].unique() if is_share(name)]
         outside = pl.col("metric").is_in(shares) & value.is_finite() & ~value.is_between(0, 1)
-        for (column, name), wrong in found.filter(is_null | outside).group_by(
-            "column", "metric", maintain_order=True
-        ):
+        wrong = found.filter(is_null | outside).partition_by(
+            "column", "metric", as_dict=True, maintain_order=True
+        )
+        for (column, name), rows in wrong.items():
             no_number = "{} is not a number; name what stands for no value in files.empty"
             if column not in self.mapping.metric_of:
                 no_number += ", or what is not a metric in files.ignore"
-            self._refuse(wrong.filter(is_null), str(column), no_number)
+            self._refuse(rows.filter(is_null), column, no_number)
             turned = f" (as {name} by {transform})" if transform else ""
             reason = (
                 f"{{}}{turned} is not a share from 0 to 1; give the column a transform such as "
             )
-            self._refuse(wrong.filter(~is_null), str(column), reason + '"x / 100"')
+            self._refuse(rows.filter(~is_null), column, reason + '"x / 100"')
 
     def _with_steps(self, values: pl.DataFrame, runs: Sequence[Run]) -> pl.DataFrame:
         """Return values with their steps, without those that have none."""
@@ -399,9 +395,8 @@ class RunReader:
             apart = "give the forms in files.line more of the text that tells such lines apart"
         for row in others.filter(pl.col("value") != pl.col("value_first")).to_dicts():
             before = self._position(row[f"{FILE}_first"], row[f"{LINE}_first"])
-            reason = f"step {row['step']:,} is there with another value at {before}; "
-            reason += f"{apart}, or choose one with "
-            reason += 'files.repeated_steps = "first" or "last"'
+            reason = f"step {row['step']:,} is there with another value at {before}; {apart}, "
+            reason += 'or choose one with files.repeated_steps = "first" or "last"'
             column = column_of.get(row["metric"], row["metric"])
             self.problems.add(self._position(row[FILE], row[LINE]).error(column, reason))
 

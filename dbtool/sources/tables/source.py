@@ -25,7 +25,7 @@ from dbtool.sources.tables.studies import (
     properties_of,
     read_table_of_runs,
 )
-from dbtool.store.table_files import FRAME, Notes, Problems
+from dbtool.store.table_files import FRAME, Notes, Problems, TableFormat
 from dbtool.store.tables import as_table
 from dbtool.store.texts import read_parts, text_frame
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dbtool.sources.base import Addition, NewShard
-    from dbtool.store.table_files import TableFormat
 
 # Few enough to read.
 _MOST_NAMES = 10
@@ -68,10 +67,7 @@ class RunSource:
         """Return the mapping's description of the release."""
         given = self.mapping
         return About(
-            release=self.release,
-            title=given.title,
-            licence=given.licence,
-            citation=given.citation,
+            release=self.release, title=given.title, licence=given.licence, citation=given.citation
         )
 
     def studies(self, addition: Addition) -> list[NewShard]:

@@ -28,10 +28,9 @@ from dbtool.store.table_files import Position, Problems, RunsError, among, shown
 from dbtool.store.texts import LINE, read_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     from dbtool.sources.base import NewShard
-
 
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _OPTIONAL = ("trial", "metaparameters")
@@ -151,7 +150,10 @@ def _property_value(cell: Cell, wanted: Property, column: str) -> Any:
         # A text such as 007 is a name; .5 and +1 are numbers.
         if number(cell.text) is not None and re.match(r"\s*[+-]?0\d", cell.text):
             return cell.text
-    for meant in _meanings(cell.text):
+    word = cell.text.strip().lower()
+    truth = {"true": True, "false": False}.get(word)
+    # The likeliest first: 1 is a number rather than a truth.
+    for meant in (whole_number(cell.text), number(cell.text), truth, cell.text, _TRUTHS.get(word)):
         try:
             return msgspec.convert(meant, wanted.kind)
         except msgspec.ValidationError:
@@ -162,16 +164,6 @@ def _property_value(cell: Cell, wanted: Property, column: str) -> Any:
         known = ", ".join(map(shown, values))
         reason = f"{error}; its values in the mapping are {known}" if known else str(error)
         raise cell.position.error(column, reason) from error
-
-
-def _meanings(text: str) -> Iterator[Any]:
-    """Yield what a text may stand for, the likeliest first: 1 is a number rather than a boolean."""
-    word = text.strip().lower()
-    yield whole_number(text)
-    yield number(text)
-    yield {"true": True, "false": False}.get(word)
-    yield text
-    yield _TRUTHS.get(word)
 
 
 def by_study(
@@ -238,28 +230,19 @@ def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) 
     shards: list[NewShard] = []
     for each in studies:
         key = each.study.key
-        trials = [_trial(run) for run in each.runs]
         held = {row["name"]: row for row in index.trials_of(*key).values()}
-        if new := _with_numbers(each.runs, trials, held, problems):
-            footer = Footer(
-                study=_with_train_steps(each, trials, index.studies.get(key)),
-                trials=tuple(trial for _, trial in new),
-                producer=producer,
-            )
-            shards.append(
-                (footer, [_measurements_of((trial.trial_id, run.values) for run, trial in new)])
-            )
+        pairs = [(run, _trial(run)) for run in each.runs]
+        if new := _with_numbers(pairs, held, problems):
+            study, known = each.study, index.studies.get(key)
+            if "train_steps" not in each.runs[0].properties["study"]:
+                complete = [trial.steps for _, trial in pairs if trial.status == "COMPLETE"]
+                least = known.train_steps if known else min(complete, default=0)
+                study = msgspec.structs.replace(study, train_steps=least)
+            trials = tuple(trial for _, trial in new)
+            footer = Footer(study=study, trials=trials, producer=producer)
+            shards.append((footer, [_measurements_of(new)]))
     problems.refuse()
     return shards
-
-
-def _with_train_steps(of: StudyRuns, trials: Sequence[Trial], held: Study | None) -> Study:
-    """Return a study with the fewest steps of a COMPLETE trial, unless the mapping sets them."""
-    if "train_steps" in of.runs[0].properties["study"]:
-        return of.study
-    complete = [trial.steps for trial in trials if trial.status == "COMPLETE"]
-    least = min(complete, default=0) if held is None else held.train_steps
-    return msgspec.structs.replace(of.study, train_steps=least)
 
 
 def _trial(each: MeasuredRun) -> Trial:
@@ -295,8 +278,7 @@ def _run_digest(trial: Trial, values: pl.DataFrame) -> str:
 
 
 def _with_numbers(
-    members: Sequence[MeasuredRun],
-    trials: Sequence[Trial],
+    pairs: Iterable[tuple[MeasuredRun, Trial]],
     held: Mapping[str, Mapping[str, Any]],
     problems: Problems,
 ) -> list[tuple[MeasuredRun, Trial]]:
@@ -304,7 +286,7 @@ def _with_numbers(
     taken: dict[int, str] = {row["trial_id"]: name for name, row in held.items()}
     following = max(taken, default=-1) + 1
     new = []
-    for each, trial in zip(members, trials, strict=True):
+    for each, trial in pairs:
         name = each.run.name
         if name in held:
             if held[name]["source"] != trial.source:
@@ -316,8 +298,8 @@ def _with_numbers(
         if trial_id is None:
             trial_id, following = following, following + 1
         if trial_id in taken:
-            reason = f"run {shown(name)} has trial_id {trial_id}, which "
-            reason += f"{shown(taken[trial_id])} of the same study has"
+            other = f"{shown(taken[trial_id])} of the same study has"
+            reason = f"run {shown(name)} has trial_id {trial_id}, which {other}"
             problems.add(each.run.first.error(None, reason))
             continue
         taken[trial_id] = name
@@ -325,8 +307,8 @@ def _with_numbers(
     return sorted(new, key=lambda pair: pair[1].trial_id)
 
 
-def _measurements_of(runs: Iterable[tuple[int, pl.DataFrame]]) -> pa.Table:
-    parts = [values.with_columns(pl.lit(trial_id).alias("trial_id")) for trial_id, values in runs]
+def _measurements_of(runs: Iterable[tuple[MeasuredRun, Trial]]) -> pa.Table:
+    parts = [run.values.with_columns(trial_id=pl.lit(trial.trial_id)) for run, trial in runs]
     keys = ["trial_id", "step"]
     values = pl.concat(parts).with_columns(pl.col("trial_id").cast(pl.Int32))
     rows = values.select(keys).unique().sort(keys)

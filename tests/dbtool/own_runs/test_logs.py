@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.sources.logs.events import read_tensorboard
 from dbtool.sources.logs.log import named_settings
 from dbtool.sources.logs.source import detected, guess_logs
+from dbtool.sources.logs.stores import read_tensorboard
 from tests.support.logs import (
     MAPPINGS,
     RUNS,

@@ -9,7 +9,7 @@ import pytest
 
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.sources.journals import recover
+from dbtool.sources.recorder import recover
 from tests.support.own_runs import query
 
 WHAT: dict[str, Any] = {"workload": "digits/mlp/sgd", "batch_size": 64}
