@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 from dbtool.core.files import open_file
-from dbtool.sources.base import MalformedError
+from dbtool.sources.base import MalformedError, OnProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ class Stream:
         member: the member being read, for messages.
     """
 
-    def __init__(self, path: Path, on_progress: Callable[[int, int], None]) -> None:
+    def __init__(self, path: Path, on_progress: OnProgress) -> None:
         """Open a tar file, whose compression is recognized by its first bytes."""
         self.member = ""
         self._name = str(path)
@@ -158,14 +158,10 @@ class _Header(tarfile.TarInfo):
         return member if is_sound and b"\0" not in name else None
 
 
-def tar_headers(
-    path: Path, on_progress: Callable[[int, int], None]
-) -> Iterator[tuple[tarfile.TarInfo, Stream]]:
-    """Yield the header of each member, and the stream that has its contents next.
+def tar_headers(path: Path, on_progress: OnProgress) -> Iterator[tuple[tarfile.TarInfo, Stream]]:
+    """Yield the header of each member of a tar file, and the stream that has its contents next.
 
-    Args:
-        path: a tar file, plain or compressed by bzip2, gzip or xz.
-        on_progress: called with the number of bytes read, and of all.
+    The file is plain, or compressed by bzip2, gzip or xz. Progress is in bytes.
 
     Raises:
         UnreadableError: the file cannot be opened, is damaged, cut short, not a tar file, or a

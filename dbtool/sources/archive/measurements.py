@@ -33,14 +33,7 @@ _BLOCK_BYTES = 4 << 20
 
 
 class TrialText(NamedTuple):
-    """A trial's measurements.csv.
-
-    Attributes:
-        trial_id: the trial.
-        path: the file's name, for messages.
-        body: its contents.
-        last_step: the last step that a measurement may have.
-    """
+    """A trial's measurements.csv, the path for messages, and the last step that it may have."""
 
     trial_id: int
     path: str

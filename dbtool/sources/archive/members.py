@@ -16,12 +16,12 @@ import pyarrow as pa
 from dbtool.core.contract import ARCHIVE_ROOT
 from dbtool.core.files import open_file
 from dbtool.core.walk import AccessError, walk
-from dbtool.sources.base import MalformedError
+from dbtool.sources.base import MalformedError, OnProgress
 from dbtool.sources.tar_stream import tar_headers
 
 if TYPE_CHECKING:
     import tarfile
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 STUDY, METADATA, MEASUREMENTS = "study.json", "metadata.json", "measurements.csv"
@@ -34,14 +34,7 @@ _CODEC = "zstd"
 
 
 class Member(NamedTuple):
-    """A file of a study.
-
-    Attributes:
-        study: the study's path below the archive's root, WORKLOAD/BATCH_SIZE.
-        trial: the name of the trial's folder; empty for study.json.
-        file: study.json, metadata.json or measurements.csv.
-        body: its contents.
-    """
+    """A file of a study, WORKLOAD/BATCH_SIZE; the trial is its folder, empty for study.json."""
 
     study: str
     trial: str
@@ -140,9 +133,7 @@ def _study_path(folder: str) -> str | None:
     return "/".join(parts) if is_number else None
 
 
-def folder_members(
-    folder: Path, on_progress: Callable[[int, int], None]
-) -> Iterator[Member | MalformedError]:
+def folder_members(folder: Path, on_progress: OnProgress) -> Iterator[Member | MalformedError]:
     """Yield the files of a folder that belong to studies, and errors for others, such as links.
 
     The folder is an unpacked archive, its folder batch_science, or one below that.
@@ -182,9 +173,7 @@ def _from_folder(name: str, entry: os.DirEntry[str]) -> Member | MalformedError 
         return member._replace(body=file.read())
 
 
-def tar_members(
-    path: Path, on_progress: Callable[[int, int], None]
-) -> Iterator[Member | MalformedError]:
+def tar_members(path: Path, on_progress: OnProgress) -> Iterator[Member | MalformedError]:
     """Yield the members of a tar file that belong to studies, and errors.
 
     Raises:

@@ -14,6 +14,7 @@ from dbtool.core.errors import UsageError, counted, few_of
 from dbtool.core.files import expanded
 from dbtool.core.footer import STATUSES
 from dbtool.core.http import RemoteFile, check_url
+from dbtool.core.manifest import About, is_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ _LEAST_BYTES, _MOST_BYTES = 721_800_000, 882_200_000
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 RELEASE = "published"
-ARCHIVE_TITLE = (
+_TITLE = (
     "Measuring the Effects of Data Parallelism on Neural Network Training: the raw measurements"
 )
 LICENCE = (
@@ -48,6 +49,7 @@ ARCHIVE_CITATION = """\
   url = {https://www.jmlr.org/papers/v20/18-789.html},
 }
 """
+ABOUT = About(release=RELEASE, title=_TITLE, licence=LICENCE, citation=ARCHIVE_CITATION)
 # Few enough to read; the counts above cover the rest.
 _MOST_DIFFERENCES = 20
 _MOST_STUDIES = 3
@@ -133,7 +135,6 @@ def compared(folder: Path) -> Iterator[str]:
     """Yield the sentences that compare a release with the published table."""
     # Fetching, which asks what is known alone, reads no Parquet.
     from dbtool.core.index import STUDIES
-    from dbtool.core.manifest import is_release
     from dbtool.core.release import read_release
 
     # Without any sound trial, there is no release.

@@ -18,14 +18,8 @@ from dbtool.core.manifest import About, check_name
 from dbtool.core.release import telling_of_change
 from dbtool.core.shards import not_written
 from dbtool.core.walk import walk
+from dbtool.sources.archive import published
 from dbtool.sources.archive.members import STUDY, Gathered, Spilled, folder_members, tar_members
-from dbtool.sources.archive.published import (
-    ARCHIVE_CITATION,
-    ARCHIVE_TITLE,
-    LICENCE,
-    RELEASE,
-    compared,
-)
 from dbtool.sources.archive.study import StudyReader
 from dbtool.sources.base import MalformedError, add_source, conclude
 from dbtool.sources.tar_stream import UnreadableError
@@ -123,14 +117,10 @@ class ArchiveSource:
     """An archive in the published format; see `dbtool.sources.base.Source`.
 
     Each study becomes a shard. Malformed trials are dropped and the others are stored.
-
-    Attributes:
-        path: a .tar.bz2, .tar.gz or .tar, or the folder that one was unpacked into.
-        release: the release's name.
     """
 
     path: Path
-    release: str = RELEASE
+    release: str = published.RELEASE
 
     def __post_init__(self) -> None:
         if not self.path.exists():
@@ -141,11 +131,9 @@ class ArchiveSource:
     @property
     def about(self) -> About:
         """Return the licence and the citation, for a release named as the published one."""
-        if self.release != RELEASE:
+        if self.release != published.RELEASE:
             return About(release=self.release)
-        return About(
-            release=RELEASE, title=ARCHIVE_TITLE, licence=LICENCE, citation=ARCHIVE_CITATION
-        )
+        return published.ABOUT
 
     def studies(self, addition: Addition) -> Iterator[NewShard]:
         """Yield the shards of each study when its last trial has arrived.
@@ -220,5 +208,5 @@ def import_archive(
     with telling_of_change(folder, on_message):
         report = add_source(source, folder, on_progress=on_progress)
         added = report.added(f"{counted(report.studies, 'study', 'studies')} with ")
-        more = compared(folder) if release == RELEASE else ()
+        more = published.compared(folder) if release == published.RELEASE else ()
         return conclude(report, added, on_message, more)

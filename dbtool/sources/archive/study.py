@@ -43,13 +43,9 @@ _METRICS = tuple(
 
 
 class StudyDescription(Struct, frozen=True):
-    """Contents of study.json; the first number is the name of its folder.
+    """Contents of study.json, see `Study`; the first number is the name of its folder.
 
-    Attributes:
-        batch_size: the global batch size.
-        train_steps: fewest steps of a COMPLETE trial; 0 where the budget was time.
-        early_stopping: whether trials were stopped early.
-        parameter_configs: the ranges of metaparameters by name, or a list of ranges with names.
+    The ranges of metaparameters are there by name, or in a list with their names.
     """
 
     batch_size: Count
@@ -78,14 +74,7 @@ class StudyDescription(Struct, frozen=True):
 
 
 class TrialDescription(Struct, frozen=True):
-    """Contents of metadata.json; the first number is the name of its folder.
-
-    Attributes:
-        trial_id: unique in the study.
-        status: how the trial ended.
-        steps: the last step that was taken.
-        parameters: metaparameter to value.
-    """
+    """Contents of metadata.json, see `Trial`; the first number is the name of its folder."""
 
     trial_id: SmallCount
     status: Status

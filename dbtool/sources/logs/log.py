@@ -36,7 +36,6 @@ class LoggedRun(NamedTuple):
         rows: `LINE`, and as text the step, metric and value; in the order in which they were
             logged.
         settings: what the log states about the run, by name.
-        epochs: whether steps count epochs.
         batches: whether steps are the numbers of batches, from 0, as in Lightning.
         note: what is odd about the log; empty where nothing is.
     """
@@ -44,7 +43,6 @@ class LoggedRun(NamedTuple):
     name: Path | str
     rows: pl.DataFrame
     settings: Mapping[str, str] = {}
-    epochs: bool = False
     batches: bool = False
     note: str = ""
 

@@ -142,7 +142,7 @@ def _read(
                 settings.setdefault(name, named_settings(name)).update(each.settings)
         on_progress(number, len(found))
     problems.refuse()
-    step = _EPOCH if any(run.epochs for each in parts.values() for _, run in each) else STEP
+    step = _EPOCH if tool == "keras" else STEP
     rows = {
         path: [_rows_of(name, each, of_run[name], settings[name], step) for name, each in runs]
         for path, runs in parts.items()
@@ -165,11 +165,7 @@ def _read(
 
 
 def _rows_of(
-    name: str,
-    run: LoggedRun,
-    of_run: Sequence[pl.DataFrame],
-    settings: Mapping[str, str],
-    step: str,
+    name: str, run: LoggedRun, of_run: list[pl.DataFrame], settings: dict[str, str], step: str
 ) -> pl.DataFrame:
     """Return the rows of a file of a run with its settings as columns, and batches as updates."""
     rows = trainers.in_updates(run.rows, pl.concat(of_run)) if run.batches else run.rows

@@ -259,17 +259,13 @@ def at_updates(rows: Mapping[Path, Sequence[pl.DataFrame]]) -> dict[Path, list[p
         RunsError: such a run has a call without its updates.
     """
     columns = [each.select(RUN, STEP, METRIC, VALUE) for frames in rows.values() for each in frames]
-    counters = {
-        run: counter
-        for (run,), part in pl.concat(columns)
-        .partition_by(RUN, as_dict=True, maintain_order=True)
-        .items()
-        if (counter := words.counter(part[METRIC].unique(maintain_order=True)))
-        and any(
-            same(step) != same(text)
-            for step, text in part.filter(pl.col(METRIC) == counter).select(STEP, VALUE).iter_rows()
-        )
-    }
+    counters: dict[Any, str] = {}
+    for part in pl.concat(columns).partition_by(RUN, maintain_order=True):
+        counter = words.counter(part[METRIC].unique(maintain_order=True))
+        if counter is not None:
+            counts = part.filter(pl.col(METRIC) == counter).select(STEP, VALUE).iter_rows()
+            if any(same(step) != same(text) for step, text in counts):
+                counters[part[RUN][0]] = counter
     return {
         path: [_at_updates(frame, counters.get(frame[RUN].first()), path) for frame in frames]
         for path, frames in rows.items()

@@ -113,12 +113,9 @@ def in_updates(rows: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
     update. A test, or a validation before or after the training, has the number of all updates.
     """
     batches = _batches(run)
-    batch, split = (
-        pl.col(STEP).cast(pl.Int64, strict=False),
-        pl.col(METRIC).replace_strict(
-            {name: words.split_of(name) for name in rows[METRIC].unique()}, return_dtype=pl.String
-        ),
-    )
+    splits = {name: words.split_of(name) for name in rows[METRIC].unique()}
+    split = pl.col(METRIC).replace_strict(splits, return_dtype=pl.String)
+    batch = pl.col(STEP).cast(pl.Int64, strict=False)
     apart = (split == "val") & batch.is_in(list(batches.all_updates))
     updates = pl.coalesce((batch + 1).cast(pl.String), STEP)
     step = pl.when((split == "test").fill_null(False) | apart.fill_null(False)).then(STEP)
@@ -142,11 +139,7 @@ def counts_batches(rows: pl.DataFrame) -> bool:
 
 
 class _Batches(NamedTuple):
-    """Steps by what Lightning logged at them, and epochs by step.
-
-    Attributes:
-        all_updates: the steps of tests and of validations outside the training.
-    """
+    """Steps by what Lightning logged there, and those of all updates: outside the training."""
 
     train: set[int]
     val: set[int]
@@ -195,7 +188,7 @@ def is_keras(path: Path) -> bool:
 
 def read_keras(path: Path) -> Iterator[LoggedRun]:
     """Yield the run of Keras' `CSVLogger`: a row at the end of each epoch, which count from 0."""
-    yield LoggedRun(path.with_suffix(""), _csv_rows(path, _EPOCH), epochs=True)
+    yield LoggedRun(path.with_suffix(""), _csv_rows(path, _EPOCH))
 
 
 def _csv_rows(path: Path, step: str) -> pl.DataFrame:

@@ -26,15 +26,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """A benchmark over the rounds in which its target, model and data stayed the same.
 
     Attributes:
-        workload: name of the workload.
         benchmark: its name in logs.
-        suite: training or hpc.
-        first: first round.
-        last: last round.
-        dataset: name of the data set.
-        model: name of the model.
         optimizer: what the rules allow.
-        metric: the metric of the target.
         also: a second metric that logs give beside it; empty for most.
         goal: the target, which a run reaches when it is met exactly.
         place: what logs count until an evaluation. `second_epoch` are epochs after the first one,

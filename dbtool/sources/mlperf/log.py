@@ -52,14 +52,7 @@ class RefusedError(ValueError):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One line of a log.
-
-    Attributes:
-        key: what the line gives, such as global_batch_size or eval_accuracy.
-        value: its value.
-        metadata: what the line says beside it.
-        time_ms: when it was written, in milliseconds since 1970.
-    """
+    """A line of a log, with a key such as eval_accuracy; its time is in ms since 1970."""
 
     key: str
     value: Any = None
@@ -111,16 +104,10 @@ def _event_of(line: str) -> Event | None:
 def logged_run(
     events: Sequence[Event], benchmark: Benchmark, name: str, settings: Mapping[str, Scalar]
 ) -> PublishedRun:
-    """Return the run of a log's events.
+    """Return the run of a log's events, with the settings that are known beside them.
 
     It is INFEASIBLE where it ended without a finite value. A run that gave up counts as one that
     was trained to its end and missed the goal.
-
-    Args:
-        events: a run of `runs_in`.
-        benchmark: what was trained.
-        name: where the log was published.
-        settings: what is known of the run beside its log.
 
     Raises:
         RefusedError: it has no batch size, no evaluation, or not where its evaluations were made.

@@ -36,14 +36,7 @@ _READERS = {
 
 
 class SourcePart(msgspec.Struct, frozen=True):
-    """A repository at a commit.
-
-    Attributes:
-        name: what `dbtool fetch` calls it.
-        repository: OWNER/NAME at the host.
-        commit: id of the commit.
-        tree: git's id of the commit's files, by which an archive of them is checked.
-    """
+    """A repository, OWNER/NAME, at a commit, with git's id of its tree to check an archive by."""
 
     name: str
     repository: str
@@ -63,15 +56,7 @@ class SourcePart(msgspec.Struct, frozen=True):
 
 
 class PublicSource(msgspec.Struct, frozen=True):
-    """Measurements that others publish.
-
-    Attributes:
-        title: what they are.
-        holds: what they hold, in a line.
-        licence: SPDX identifier of their licence.
-        citation: how to cite them.
-        part: the repositories.
-    """
+    """Measurements that others publish, with the repositories that they are in."""
 
     title: str
     holds: str
@@ -126,11 +111,7 @@ def parts_of(name: str) -> tuple[SourcePart, ...]:
 
 
 def public_source(name: str, *paths: Path) -> Source:
-    """Return a source of the catalogue that is read from some paths.
-
-    Args:
-        name: its name, or that of a part of it.
-        paths: what was fetched: archives, or folders of archives or files.
+    """Return the source of a name, or of a part's name, that is read from what was fetched.
 
     Raises:
         UsageError: no source has the name.

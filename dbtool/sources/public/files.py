@@ -35,10 +35,7 @@ def published_files(
     Tar files, whether given or in a folder, are read once from front to back, and their members
     never lie on the disk. A file that ends in .xz is unpacked, and named without that.
 
-    Args:
-        paths: tar files, other files and folders.
-        pattern: searched in the paths, which have forward slashes.
-        on_progress: called with the number of bytes read, and of all.
+    Paths have forward slashes. Progress is the number of bytes read, and of all.
 
     Raises:
         UsageError: there is no such path, or no file whose path matches.

@@ -29,14 +29,10 @@ class PublishedRun(NamedTuple):
     """A training run that others published.
 
     Attributes:
-        workload: what was trained.
         batch_size: examples a step.
         name: where it was published; unique in its study.
-        status: how it ended.
-        metaparameters: its settings.
         steps: updates before each evaluation, increasing, [evaluations].
         values: metric to its values, [evaluations]; NaN where there is none.
-        seed: its seed; None where it is not known.
         trained: its last update; None: that of its last evaluation.
         search_space: the space that its metaparameters were drawn from; None where none was
             searched, so that the runs of its study are replicates of one setting.
@@ -56,12 +52,7 @@ class PublishedRun(NamedTuple):
 
 @dataclass(frozen=True)
 class RunsSource(ABC):
-    """A repository of runs; see `dbtool.sources.base.Source`.
-
-    Attributes:
-        paths: archives of the repository, or folders with its files.
-        about: the licence and the citation.
-    """
+    """A repository of runs, as archives or folders; see `dbtool.sources.base.Source`."""
 
     paths: tuple[Path, ...]
     about: About

@@ -25,13 +25,10 @@ _SLASHES = ":path"
 def find_files(
     paths: Sequence[Path], kind: TableFormat, name: str | None = None, besides: Path | None = None
 ) -> list[Path]:
-    """List the files that sources stand for, each once, sorted by name within a source.
+    """List the files that paths stand for, each once, sorted by name within a path.
 
-    Args:
-        paths: files, folders, or patterns such as runs/**/metrics.csv.
-        kind: the format, in whose name the files of folders end unless they have a name.
-        name: the pattern of the files' names, see `NamePattern`.
-        besides: a file of the folders that is not listed, such as the table of runs.
+    The files of folders have the name, a `NamePattern`, or without one the ending of the kind. One
+    of them may not count, such as the table of runs.
 
     Raises:
         UsageError: a source does not exist, or stands for no file.
@@ -60,9 +57,7 @@ def find_files(
 def files_of(path: Path, fits: Callable[[Path], bool]) -> list[Path]:
     """List the files that a path stands for, sorted by name; empty where there are none.
 
-    Args:
-        path: a file, a pattern, or a folder.
-        fits: returns whether a file of a folder is one of those.
+    It is a file, a pattern such as runs/**/metrics.csv, or a folder, of whose files some fit.
 
     Raises:
         UsageError: the path does not exist.

@@ -82,11 +82,9 @@ def mapping_text(layout: Layout, folder: Path) -> str:
     tables["workload"] += [f"metric = {_toml(goal)}", "# goal = 0.1 # or say it to dbtool steps"]
     for table in ("workload", "study", "trial", "metaparameters"):
         lines += [f"\n[{table}]", *tables[table]]
+    reason = "no setting, or as different in two files"
     left_out = sorted(layout.run_texts.keys() - texts.keys())
-    lines += [
-        f"# left out, as no setting, or as different in two files: {_toml(each)}"
-        for each in left_out
-    ]
+    lines += [f"# left out, as {reason}: {_toml(each)}" for each in left_out]
     lines += [f"# left out, as it cannot be read: {_toml(each)}" for each in layout.unread]
     lines += ["\n[metrics] # guessed from their names; others are kept under their own"]
     return "\n".join([*lines, *metrics.values(), ""])
@@ -131,11 +129,9 @@ def _property_lines(texts: Mapping[str, list[str]], layout: Layout) -> dict[str,
             known[role] = column
             values = ""
             if role[1] == "status":
-                stand = dict.fromkeys(texts[column])
-                pairs = (
-                    f"{_toml(each)} = {_toml(words.STATUS_WORDS[each.lower()])}" for each in stand
-                )
-                values = f", values = {{ {', '.join(pairs)} }}"
+                meant = {each: words.STATUS_WORDS[each.lower()] for each in texts[column]}
+                pairs = ", ".join(f"{_toml(each)} = {_toml(meant[each])}" for each in meant)
+                values = f", values = {{ {pairs} }}"
             lines[role[0]].append(_property_line(role[1], column, texts[column], values))
         if role in _ASKED and role not in known:
             lines[role[0]].append(f'{role[1]} = "?" # {_ASKED[role]}')
@@ -156,9 +152,8 @@ def _product(sizes: Sequence[str], texts: Mapping[str, list[str]]) -> str:
     """Return the global batch size as a product; empty where nothing says it is one."""
     own = [column for name in words.BATCH_SIZES for column in texts if words.bare(column) == name]
     factors = [each for each in texts if words.is_factor(each) and {*texts[each]} != {"1"}]
-    if not (own or (factors and sizes)) or any(
-        "global" in size or "total" in size for size in sizes
-    ):
+    is_global = any("global" in size or "total" in size for size in sizes)
+    if is_global or not (own or (factors and sizes)):
         return ""
     columns = [*own[:1], *([] if own else sizes[:1]), *factors]
     numbers = [whole_number(texts[column][0]) or 0 for column in columns]

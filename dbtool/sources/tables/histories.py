@@ -58,11 +58,6 @@ def refuse_export(path: Path, columns: Iterable[str], *, sampled: bool | None = 
 def refuse_calls(mapping: RunMapping, rows: pl.DataFrame, run: str) -> None:
     """Refuse calls of wandb.log as steps where the updates are counted too, and otherwise.
 
-    Args:
-        mapping: says which column is the step.
-        rows: rows of the files, as text.
-        run: the column of the run.
-
     Raises:
         RunsError: there is a column of updates that the mapping neither takes nor ignores.
     """
@@ -107,10 +102,7 @@ def oddities(
 ) -> Iterator[str]:
     """Yield a sentence for each thing that may not be what is meant.
 
-    Args:
-        files: what was read.
-        mapping: describes it.
-        examples: the workload, batch size and most steps of each study.
+    The examples are the workload, batch size and most steps of each study.
     """
     yield from _late_tests(files, mapping.files.steps.plus)
     yield from small_studies(examples)
@@ -217,11 +209,7 @@ def _late_tests(files: Files, plus: int) -> Iterator[str]:
 
 
 def small_studies(examples: Sequence[tuple[str, int, int]]) -> Iterator[str]:
-    """Yield a sentence for a study whose runs see far fewer examples than those of all others.
-
-    Args:
-        examples: the workload, batch size and most steps of studies.
-    """
+    """Yield a sentence for a study whose runs see far fewer examples than those of all others."""
     for workload in dict.fromkeys(name for name, *_ in examples):
         seen: dict[int, int] = defaultdict(int)
         for name, size, steps in examples:

@@ -228,14 +228,7 @@ class Metric(NamedTuple):
 
 
 class Property(NamedTuple):
-    """A property of runs.
-
-    Attributes:
-        table: its table in the mapping.
-        name: its name in that table.
-        value: the value of every run, or the column to read it from.
-        kind: its type with its bounds.
-    """
+    """A property of runs: its value, or the column to read it from, and its type with bounds."""
 
     table: str
     name: str

@@ -9,14 +9,9 @@ import polars as pl
 
 from dbtool.core.contract import KEYS, OTHER_METRICS, is_share
 from dbtool.sources.numbers import narrow_bits, respelled, same, transformed
+from dbtool.sources.tables import histories
 from dbtool.sources.tables.files import part_of
-from dbtool.sources.tables.histories import (
-    FILE,
-    refuse_calls,
-    refuse_export,
-    without_lost,
-    without_missing,
-)
+from dbtool.sources.tables.histories import FILE
 from dbtool.sources.tables.mapping import Metric, RunMapping
 from dbtool.store.table_files import Notes, Position, Problems, RunsError, among, shown, stem
 from dbtool.store.texts import LINE, read_document
@@ -24,6 +19,10 @@ from dbtool.store.texts import LINE, read_document
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from dbtool.sources.base import OnProgress
+
+    Read: TypeAlias = Callable[[Path], Iterable[pl.DataFrame]]
 
 # Names that a metric must not have.
 _TAKEN = {*KEYS, OTHER_METRICS}
@@ -113,14 +112,10 @@ class Files:
 
 @dataclass(slots=True)
 class RunReader:
-    """A reader of files as a mapping describes them.
+    """A reader of files, maybe with parts of the same runs, as a mapping describes them.
 
     Attributes:
-        paths: the files; they may contain parts of the same runs.
-        mapping: describes their contents.
         times: returns the updates in each unit that a run's steps count.
-        problems: collects errors: a file is malformed or not as the mapping describes it.
-        notes: collects what is odd about the files.
     """
 
     paths: Sequence[Path]
@@ -129,11 +124,7 @@ class RunReader:
     problems: Problems
     notes: Notes
 
-    def read(
-        self,
-        read: Callable[[Path], Iterable[pl.DataFrame]],
-        on_progress: Callable[[int, int], None],
-    ) -> Files:
+    def read(self, read: Read, on_progress: OnProgress) -> Files:
         """Read files with a function; report after each its number and the number of all."""
         files = self.mapping.files
         if not files.run_columns and files.metric not in files.parts:
@@ -155,18 +146,14 @@ class RunReader:
         if files.repeated_steps == "refuse" and not self.problems:
             self._refuse_repeated(values.sort(_KEYS, maintain_order=True))
         if files.lost_branches == "drop" and len(values):
-            values = without_lost(values, [run.name for run in runs], self.notes)
+            values = histories.without_lost(values, [run.name for run in runs], self.notes)
         last = files.repeated_steps == "last"
         values = values.sort(_KEYS, maintain_order=True)
         kept = values.unique(_KEYS, keep="last" if last else "first", maintain_order=True)
         columns |= {column for said in beside.values() for column, _ in said}
         return Files(runs, kept.select(*_VALUES), frozenset(columns))
 
-    def _rows(
-        self,
-        read: Callable[[Path], Iterable[pl.DataFrame]],
-        on_progress: Callable[[int, int], None],
-    ) -> tuple[pl.DataFrame, Beside]:
+    def _rows(self, read: Read, on_progress: OnProgress) -> tuple[pl.DataFrame, Beside]:
         """Return the rows of all files as text, null where empty, and what is beside each file."""
         pattern = self.mapping.files.pattern
         tables = [pl.DataFrame(schema=dict.fromkeys(self.mapping.files.parts, pl.String))]
@@ -182,7 +169,7 @@ class RunReader:
                 texts = [pl.lit(text or None).alias(name) for name, text in same_texts.items()]
                 for part in read(path):
                     sampled = self.mapping.files.sampled
-                    refuse_export(path, part.columns, sampled=sampled)
+                    histories.refuse_export(path, part.columns, sampled=sampled)
                     tables.append(part.with_columns(*texts, pl.lit(file, pl.Int32).alias(FILE)))
             on_progress(file + 1, len(self.paths))
         rows = pl.concat(tables, how="diagonal").drop(_STEP, _NUMBER, strict=False)
@@ -239,7 +226,7 @@ class RunReader:
         """Return the values of all metrics, with the position of each."""
         files = self.mapping.files
         self._require(rows, files.steps.column, empty=True)
-        refuse_calls(self.mapping, rows, _RUN)
+        histories.refuse_calls(self.mapping, rows, _RUN)
         kept = [pl.col(_RUN, FILE, LINE), pl.col(files.steps.column).alias(_STEP)]
         if files.metric is not None and files.value is not None:
             self._require(rows, files.metric)
@@ -252,7 +239,7 @@ class RunReader:
         if not values:
             return pl.DataFrame(schema=_VALUES)
         row = [FILE, LINE] if files.metric is None else ["run", "step"]
-        return without_missing(self._with_steps(pl.concat(values), runs), row)
+        return histories.without_missing(self._with_steps(pl.concat(values), runs), row)
 
     def _unpivoted(self, rows: pl.DataFrame, kept: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
         """Yield the texts of columns that may be metrics, many at a time, with their columns."""

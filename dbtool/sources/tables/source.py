@@ -30,9 +30,10 @@ from dbtool.store.tables import as_table
 from dbtool.store.texts import read_parts, text_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from dbtool.sources.base import Addition, NewShard
+    from dbtool.sources.base import Addition, NewShard, OnProgress
+    from dbtool.sources.tables.runs import Read
 
 # Few enough to read.
 _MOST_NAMES = 10
@@ -43,13 +44,7 @@ class RunSource:
     """Runs as their mapping describes them; see `dbtool.sources.base.Source`.
 
     They become a release of their own. Runs that it already has change nothing, so files that have
-    grown can be added again.
-
-    Attributes:
-        mapping: the mapping.
-        release: the name under which they are stored.
-        by_study: the runs with measurements.
-        sentences: what is odd about the runs, and what is dropped from them.
+    grown can be added again. The sentences say what is odd about them, and what is dropped.
     """
 
     mapping: RunMapping
@@ -103,7 +98,7 @@ def read_own_runs(
     given: Tables | None = None,
     *,
     release: str | None = None,
-    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    on_progress: OnProgress = lambda _done, _total: None,
 ) -> RunSource:
     """Read the runs of another tool.
 
@@ -129,12 +124,7 @@ def read_own_runs(
 
 
 def read_frame(
-    frame: object,
-    mapping_path: Path,
-    given: Tables | None = None,
-    *,
-    release: str | None = None,
-    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    frame: object, mapping_path: Path, given: Tables, release: str | None, on_progress: OnProgress
 ) -> RunSource:
     """Read runs from a frame of Polars, pandas or Arrow; see `read_own_runs`."""
     mapping, name = _mapping_of(mapping_path, release, given)
@@ -143,9 +133,7 @@ def read_frame(
     return runs_of([FRAME], mapping, name, lambda _: [rows], notes, on_progress)
 
 
-def _mapping_of(
-    path: Path, release: str | None, given: Tables | None = None
-) -> tuple[RunMapping, str]:
+def _mapping_of(path: Path, release: str | None, given: Tables | None) -> tuple[RunMapping, str]:
     """Return a mapping, and the name of the release."""
     mapping = read_mapping(path, given)
     if (name := release or mapping.release) is None:
@@ -157,16 +145,16 @@ def runs_of(
     paths: Sequence[Path],
     mapping: RunMapping,
     release: str,
-    read: Callable[[Path], Iterable[pl.DataFrame]],
-    notes: Notes | None = None,
-    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    read: Read,
+    notes: Notes,
+    on_progress: OnProgress = lambda _done, _total: None,
 ) -> RunSource:
     """Return the runs in files, whose rows a function reads as text, as a mapping describes them.
 
     Raises:
         RunsError, DbtoolError: as in `read_own_runs`.
     """
-    problems, notes = Problems(), notes or Notes()
+    problems = Problems()
     columns: set[str] = set()
     table: dict[tuple[str, ...], Run] = {}
     with problems:
