@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
+import pyarrow as pa
 
 from dbtool.core.download import Downloader, RetryPolicy
 from dbtool.core.errors import UsageError, unknown
@@ -17,21 +17,23 @@ from dbtool.core.manifest import About
 from dbtool.core.release import telling_of_change
 from dbtool.core.resources import schema_folder
 from dbtool.sources.base import OnMessage, OnProgress, Report, Source, add_source, conclude
+from dbtool.sources.mlperf.source import MlperfSource, ReferenceSource
 from dbtool.sources.public.files import tree_id
+from dbtool.sources.public.repositories import NanogptSource, OpdaSource, Wav2vecSource
 from dbtool.store.locations import folder_to_write
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
-    import pyarrow as pa
+    from dbtool.sources.public.runs import RunsSource
 
-_READERS = {
-    "mlperf-reference": "dbtool.sources.mlperf.source:ReferenceSource",
-    "mlperf": "dbtool.sources.mlperf.source:MlperfSource",
-    "opda": "dbtool.sources.public.repositories:OpdaSource",
-    "modded-nanogpt": "dbtool.sources.public.repositories:NanogptSource",
-    "w2v2-batch-size": "dbtool.sources.public.repositories:Wav2vecSource",
+_READERS: dict[str, type[RunsSource]] = {
+    "mlperf-reference": ReferenceSource,
+    "mlperf": MlperfSource,
+    "opda": OpdaSource,
+    "modded-nanogpt": NanogptSource,
+    "w2v2-batch-size": Wav2vecSource,
 }
 
 
@@ -81,8 +83,6 @@ def public_source_names() -> list[str]:
 
 def source_table() -> pa.Table:
     """Return the sources for people: name, what it holds, licence and names of parts."""
-    import pyarrow as pa
-
     rows = [
         {
             "name": name,
@@ -118,11 +118,10 @@ def public_source(name: str, *paths: Path) -> Source:
     """
     [part, *_] = parts_of(name)
     whole, source = next((key, each) for key, each in public_sources().items() if part in each.part)
-    module, _, reader = _READERS[whole].partition(":")
     about = About(
         release=whole, title=source.title, licence=source.licence, citation=source.citation
     )
-    return cast("Source", getattr(importlib.import_module(module), reader)(paths, about))
+    return _READERS[whole](paths, about)
 
 
 def fetch_source(

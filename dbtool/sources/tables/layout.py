@@ -47,12 +47,8 @@ class Layout:
     Attributes:
         files: how many files have measurements.
         rows: their first rows, as text, with the parts of the files' names.
-        step: the column of the step.
-        metric: the column of the metric's name, in the long format.
-        value: the column of its value.
-        name: the pattern of the files' names.
+        step, metric, value, name, beside: as in a mapping's `FilesTable`.
         keys: the columns that name the run.
-        beside: names of files with more properties of the runs.
         table: the table of runs, and its column that names them.
         run_texts: by column, the values that hold for whole runs.
         unread: names of files with properties that cannot be read.
