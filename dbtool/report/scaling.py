@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -20,9 +20,8 @@ from dbtool.report.tables import (
     OF_ANSWERS,
     OF_ANY_STEPS,
     law_rows,
-    learning_rate_rows,
     ratio_rows,
-    with_whole_sizes,
+    rows_of_answers,
 )
 from dbtool.report.words import PARAGRAPHS, in_short, law_sentence, sentences
 from dbtool.store.tables import TABLE_FILE, positive, text_table
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from dbtool.figures.plot import Plot
     from dbtool.store.releases import Releases
 
-_IN_SHORT = ("release", "workload", "goal", "tradeoff", "overhead", "perfect_to", "useful_to")
+_IN_SHORT = ("tradeoff", "overhead", "perfect_to", "useful_to")
 
 
 @dataclass(frozen=True)
@@ -57,15 +56,24 @@ class Trials:
     branches: pl.DataFrame
     workloads: pl.DataFrame
 
+    def rows(self, kind: str, answers: Sequence[Answer], settings: Settings) -> pl.DataFrame:
+        """Return the rows of a kind that comes from trials; see `ScalingReport.rows`."""
+        if kind == "branches":
+            return branch_rows(self.branches, level=settings.level)
+        if kind == "noise_scale":
+            critical = {
+                (answer.release, answer.workload, answer.goal): answer.scaling.tradeoff
+                for answer in answers
+            }
+            return noise_scale_rows(self.moments, critical, level=settings.level)
+        tasks = tasks_of(self.crossings, self.workloads)
+        if kind == "profiles":
+            return performance_profiles(tasks, k=settings.trials)
+        return comparison_rows(tasks, settings.trials, level=settings.level)
 
-@dataclass(frozen=True)
-class LawColumn:
-    """A column of workloads.
 
-    Attributes:
-        column: its name.
-        values: above 0, by workload.
-    """
+class LawColumn(NamedTuple):
+    """A column of workloads, with its values above 0 by workload."""
 
     column: str
     values: Mapping[str, float]
@@ -108,15 +116,17 @@ class ScalingReport:
             raise unknown("kind of rows", kind, KINDS, "dbtool scaling --help")
         self._require(kind)
         answers, settings = self.answers, self.settings
-        if kind in OF_ANSWERS:
-            rows = OF_ANSWERS[kind](answers, settings)
-        elif kind == "ratios":
+        if kind == "ratios":
             rows = ratio_rows([(each, self._other(each)) for each in answers], settings)
         elif kind == "law" and self.law:
             rows = law_rows(answers, self.law.column, self.law.values, settings)
+        elif kind in OF_ANSWERS or self.trials is None:
+            rows = rows_of_answers(kind, answers, settings)
         else:
-            rows = self._rows_of_trials(kind)
-        return rows if self.trials is None else with_whole_sizes(rows)
+            rows = self.trials.rows(kind, answers, settings)
+        # As studies have them, so that the two can be joined.
+        whole = pl.col("^batch_size$").cast(pl.Int64)
+        return rows if self.trials is None else rows.with_columns(whole)
 
     def _require(self, kind: str) -> None:
         """Raise an error for rows that come from what was not given."""
@@ -130,10 +140,7 @@ class ScalingReport:
                 self.settings.seconds,
                 "costs follow from how long a step takes: tell it with step_time (--step-time)",
             ),
-            "recommended": (
-                self.settings.at,
-                "name the batch size to tell of with at (--at)",
-            ),
+            "recommended": (self.settings.at, "name the batch size to tell of with at (--at)"),
         }
         given, sentence = needs.get(kind, (True, ""))
         if not given:
@@ -143,22 +150,6 @@ class ScalingReport:
                 f"rows of {kind} come from trials, and a table of steps has none; ask for one of "
                 f"{', '.join(OF_ANY_STEPS)}"
             )
-
-    def _rows_of_trials(self, kind: str) -> pl.DataFrame:
-        if kind == "learning_rates" or self.trials is None:
-            return learning_rate_rows(self.answers)
-        if kind == "branches":
-            return branch_rows(self.trials.branches, level=self.settings.level)
-        if kind == "noise_scale":
-            critical = {
-                (answer.release, answer.workload, answer.goal): answer.scaling.tradeoff
-                for answer in self.answers
-            }
-            return noise_scale_rows(self.trials.moments, critical, level=self.settings.level)
-        tasks = tasks_of(self.trials.crossings, self.trials.workloads)
-        if kind == "profiles":
-            return performance_profiles(tasks, k=self.settings.trials)
-        return comparison_rows(tasks, self.settings.trials, level=self.settings.level)
 
     def in_short(self) -> pl.DataFrame:
         """Return a row a workload, with batch sizes as text such as `208 (185-233)` or `> 608`.
@@ -170,14 +161,14 @@ class ScalingReport:
                 "release": answer.release,
                 "workload": answer.workload,
                 "goal": None if answer.goal is None else f"{answer.goal:g}",
-                **in_short(answer.scaling),
+                **{name: in_short(getattr(answer.scaling, name)) for name in _IN_SHORT},
             }
             for answer in self.answers
         ]
-        rows = pl.DataFrame(made, schema=dict.fromkeys(_IN_SHORT, pl.String))
-        if rows.select("release", "workload").is_duplicated().any():
-            return rows
-        return rows.drop("goal")
+        names = ("release", "workload", "goal", *_IN_SHORT)
+        rows = pl.DataFrame(made, schema=dict.fromkeys(names, pl.String))
+        several = rows.select("release", "workload").is_duplicated().any()
+        return rows if several else rows.drop("goal")
 
     def statements(self) -> Iterator[tuple[Answer, str, list[str]]]:
         """Yield each workload's answer with a heading and statements, the most important first."""
@@ -190,12 +181,9 @@ class ScalingReport:
                     heading += f" at {self.settings.sustained} evaluations in a row"
             own, caveats = noise, list[str]()
             if noise is not None and self.trials is not None:
-                own = noise.filter(
-                    release=answer.release, workload=answer.workload, goal=answer.goal
-                )
-                of_workload = self.trials.workloads.filter(
-                    release=answer.release, workload=answer.workload
-                )
+                key = {"release": answer.release, "workload": answer.workload}
+                own = noise.filter(goal=answer.goal, **key)
+                of_workload = self.trials.workloads.filter(**key)
                 caveats = [printable(text) for text in of_workload["caveats"].explode() if text]
             found = sentences(answer.scaling, self.settings, own, self._other(answer))
             yield answer, heading, [*found, *caveats]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 import polars as pl
 
@@ -12,88 +12,139 @@ from dbtool.analysis.kinds import Kind
 from dbtool.analysis.law import power_law
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dbtool.analysis.answers import Answer
-    from dbtool.analysis.critical import Estimate
+    from dbtool.analysis.interval import Interval
     from dbtool.analysis.scaling import Settings
+
+Row: TypeAlias = "Mapping[str, object]"
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 OF_ANY_STEPS = ("critical", "regimes", "steps", "costs", "recommended")
 """The kinds that follow from steps alone, without trials."""
 DEFINITIONS = ("tradeoff", "overhead", "speedup")
-_BEND = ("bend", "bend_low", "bend_high")
 _WORKLOAD = ("release", "workload", "metric", "goal")
 _TEXTS = ("release", "workload", "metric", "against", "definition", "verdict", "law")
 _COUNTS = ("trials", "batch_sizes", "reached", "devices", "workloads")
+# By kind, what follows the columns of the workload; all but texts and counts are floats.
+_COLUMNS: Mapping[str, str] = {
+    "critical": "definition critical_batch_size low high verdict learning_rate fewest_steps trials "
+    "batch_sizes reached level",
+    "regimes": "bend bend_low bend_high perfect_to perfect_to_low perfect_to_high useful_to "
+    "useful_to_low useful_to_high share level",
+    "steps": "batch_size trials after steps low high fitted level",
+    "ratios": "against definition ratio low high level",
+    "learning_rates": "batch_size best low high trials law fitted",
+    "costs": "devices batch_size low high verdict steps hours hours_low hours_high device_hours "
+    "level",
+    "recommended": "batch_size steps steps_low steps_high learning_rate learning_rate_low "
+    "learning_rate_high momentum momentum_low momentum_high level",
+    "law": "definition law exponent low high factor workloads level",
+}
 
 
-def _critical(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
-    made = []
-    for answer in answers:
-        scaling = answer.scaling
-        for definition in DEFINITIONS:
-            law, estimate = scaling.rate_law, getattr(scaling, definition)
-            value = estimate.value if estimate else None
-            made.append(
-                {
-                    **_named(answer),
-                    "definition": definition,
-                    **(estimate or NOTHING_KNOWN).columns("critical_batch_size", "low", "high"),
-                    "verdict": estimate.verdict if estimate else "not_identified",
-                    "learning_rate": law.at(value) if law and value else None,
-                    "fewest_steps": scaling.curve.steps if scaling.curve else None,
-                    "trials": scaling.trials,
-                    "batch_sizes": len(scaling.steps),
-                    "reached": len(scaling.reached),
-                    "level": settings.level,
-                }
-            )
-    estimate_of = ("definition", "critical_batch_size", "low", "high", "verdict")
-    rest = ("learning_rate", "fewest_steps", "trials", "batch_sizes", "reached", "level")
-    return _frame(made, *estimate_of, *rest)
-
-
-def _regimes(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
+def rows_of_answers(kind: str, answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
+    """Return the rows of one of the kinds OF_ANSWERS, those of each answer in turn."""
     made = [
-        {
-            **_named(answer),
-            **(answer.scaling.bend or NOTHING_KNOWN).columns(*_BEND),
-            **_ends("perfect_to", answer.scaling.perfect_to),
-            **_ends("useful_to", answer.scaling.useful_to),
-            "share": settings.overhead,
-            "level": settings.level,
-        }
+        {**_named(answer), **row, "level": settings.level}
         for answer in answers
+        for row in OF_ANSWERS[kind](answer, settings)
     ]
-    ends = (*_ends("perfect_to", None), *_ends("useful_to", None))
-    return _frame(made, *_BEND, *ends, "share", "level")
+    return _frame(kind, made)
 
 
-def _steps(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
-    made = []
-    for answer in answers:
-        scaling = answer.scaling
-        of_size = {search.batch_size: search for search in answer.searches}
-        for at in scaling.steps:
-            low, high = 0.0, math.inf
-            if scaling.trials is not None:
-                search = of_size[int(at.batch_size)]
-                low, high = search.median_between(scaling.trials, settings.level)
-            made.append(
-                {
-                    **_named(answer),
-                    "batch_size": at.batch_size,
-                    "trials": scaling.trials,
-                    "after": at.lower,
-                    "steps": finite(at.upper),
-                    "low": low or None,
-                    "high": finite(high),
-                    "fitted": scaling.curve.at(at.batch_size) if scaling.curve else None,
-                    "level": settings.level,
-                }
-            )
-    return _frame(made, "batch_size", "trials", "after", "steps", "low", "high", "fitted", "level")
+def _critical(answer: Answer, _settings: Settings) -> Iterator[Row]:
+    scaling, law = answer.scaling, answer.scaling.rate_law
+    for definition in DEFINITIONS:
+        estimate = getattr(scaling, definition)
+        value = estimate.value if estimate else None
+        yield {
+            "definition": definition,
+            **(estimate or NOTHING_KNOWN).columns("critical_batch_size", "low", "high"),
+            "verdict": estimate.verdict if estimate else "not_identified",
+            "learning_rate": law.at(value) if law and value else None,
+            "fewest_steps": scaling.curve.steps if scaling.curve else None,
+            "trials": scaling.trials,
+            "batch_sizes": len(scaling.steps),
+            "reached": len(scaling.reached),
+        }
+
+
+def _regimes(answer: Answer, settings: Settings) -> Iterator[Row]:
+    scaling = answer.scaling
+    yield {
+        **_with_ends("bend", scaling.bend),
+        **_with_ends("perfect_to", scaling.perfect_to),
+        **_with_ends("useful_to", scaling.useful_to),
+        "share": settings.overhead,
+    }
+
+
+def _steps(answer: Answer, settings: Settings) -> Iterator[Row]:
+    scaling = answer.scaling
+    of_size = {search.batch_size: search for search in answer.searches}
+    for at in scaling.steps:
+        low, high = 0.0, math.inf
+        if scaling.trials is not None:
+            search = of_size[int(at.batch_size)]
+            low, high = search.median_between(scaling.trials, settings.level)
+        yield {
+            "batch_size": at.batch_size,
+            "trials": scaling.trials,
+            "after": at.lower,
+            "steps": finite(at.upper),
+            "low": low or None,
+            "high": finite(high),
+            "fitted": scaling.curve.at(at.batch_size) if scaling.curve else None,
+        }
+
+
+def _learning_rates(answer: Answer, _settings: Settings) -> Iterator[Row]:
+    law = answer.scaling.rate_law
+    for rate in answer.scaling.rates:
+        yield {
+            "batch_size": rate.batch_size,
+            "best": rate.best,
+            "low": rate.low or None,
+            "high": finite(rate.high),
+            "trials": rate.trials,
+            "law": law.law if law else None,
+            "fitted": law.near(rate) if law else None,
+        }
+
+
+def _costs(answer: Answer, _settings: Settings) -> Iterator[Row]:
+    for run in answer.scaling.runs:
+        yield {
+            "devices": run.devices,
+            **run.batch_size.columns("batch_size", "low", "high"),
+            "verdict": run.batch_size.verdict,
+            "steps": run.steps,
+            **_with_ends("hours", run.hours),
+            "device_hours": run.devices * (run.hours.value or math.nan),
+        }
+
+
+def _recommended(answer: Answer, settings: Settings) -> Iterator[Row]:
+    scaling = answer.scaling
+    yield {
+        "batch_size": settings.at,
+        **_with_ends("steps", scaling.steps_at),
+        **_with_ends("learning_rate", scaling.learning_rate),
+        **_with_ends("momentum", scaling.momentum),
+    }
+
+
+OF_ANSWERS: Mapping[str, Callable[[Answer, Settings], Iterator[Row]]] = {
+    "critical": _critical,
+    "regimes": _regimes,
+    "steps": _steps,
+    "learning_rates": _learning_rates,
+    "costs": _costs,
+    "recommended": _recommended,
+}
+"""By kind, what makes rows of an answer and the settings alone."""
 
 
 def ratio_rows(pairs: Iterable[tuple[Answer, Answer | None]], settings: Settings) -> pl.DataFrame:
@@ -103,68 +154,17 @@ def ratio_rows(pairs: Iterable[tuple[Answer, Answer | None]], settings: Settings
             **_named(answer),
             "against": other.workload,
             "definition": definition,
-            **ratio(
-                getattr(answer.scaling, definition), getattr(other.scaling, definition)
-            ).columns("ratio", "low", "high"),
+            **found.columns("ratio", "low", "high"),
             "level": settings.level,
         }
         for answer, other in pairs
         if other is not None
         for definition in DEFINITIONS
+        for found in (
+            ratio(getattr(answer.scaling, definition), getattr(other.scaling, definition)),
+        )
     ]
-    return _frame(made, "against", "definition", "ratio", "low", "high", "level")
-
-
-def learning_rate_rows(answers: Iterable[Answer]) -> pl.DataFrame:
-    """Return a row for each study, with its best learning rate and the law fitted to them."""
-    made = [
-        {
-            **_named(answer),
-            "batch_size": rate.batch_size,
-            "best": rate.best,
-            "low": rate.low or None,
-            "high": finite(rate.high),
-            "trials": rate.trials,
-            "law": law.law if law else None,
-            "fitted": law.near(rate) if law else None,
-        }
-        for answer in answers
-        for law in (answer.scaling.rate_law,)
-        for rate in answer.scaling.rates
-    ]
-    return _frame(made, "batch_size", "best", "low", "high", "trials", "law", "fitted")
-
-
-def _costs(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
-    made = [
-        {
-            **_named(answer),
-            "devices": run.devices,
-            **run.batch_size.columns("batch_size", "low", "high"),
-            "verdict": run.batch_size.verdict,
-            "steps": run.steps,
-            **run.hours.columns("hours", "hours_low", "hours_high"),
-            "device_hours": run.devices * (run.hours.value or math.nan),
-            "level": settings.level,
-        }
-        for answer in answers
-        for run in answer.scaling.runs
-    ]
-    size = ("devices", "batch_size", "low", "high", "verdict", "steps")
-    return _frame(made, *size, "hours", "hours_low", "hours_high", "device_hours", "level")
-
-
-def _recommended(answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
-    names = ("steps", "learning_rate", "momentum")
-    made = []
-    for answer in answers:
-        of = answer.scaling
-        row = {**_named(answer), "batch_size": settings.at, "level": settings.level}
-        for name, found in zip(names, (of.steps_at, of.learning_rate, of.momentum), strict=True):
-            row |= (found or NOTHING_KNOWN).columns(name, f"{name}_low", f"{name}_high")
-        made.append(row)
-    ends = (column for name in names for column in (name, f"{name}_low", f"{name}_high"))
-    return _frame(made, "batch_size", *ends, "level")
+    return _frame("ratios", made)
 
 
 def law_rows(
@@ -173,11 +173,11 @@ def law_rows(
     """Return a row for each definition with its power law in a column, where there is one."""
     made = []
     for definition in DEFINITIONS:
-        found = [(answer, getattr(answer.scaling, definition)) for answer in answers]
+        found = [(answer.workload or "", getattr(answer.scaling, definition)) for answer in answers]
         points = [
-            (values[answer.workload or ""], estimate)
-            for answer, estimate in found
-            if estimate and estimate.verdict == "identified" and (answer.workload or "") in values
+            (values[workload], estimate)
+            for workload, estimate in found
+            if estimate and estimate.verdict == "identified" and workload in values
         ]
         law = power_law(points, level=settings.level)
         if law:
@@ -191,35 +191,18 @@ def law_rows(
                     "level": settings.level,
                 }
             )
-    columns = ("definition", "law", "exponent", "low", "high", "factor", "workloads", "level")
-    return _frame(made, *columns).drop(_WORKLOAD)
+    return _frame("law", made).drop(_WORKLOAD)
 
 
-OF_ANSWERS: Mapping[str, Callable[[Iterable[Answer], Settings], pl.DataFrame]] = {
-    "critical": _critical,
-    "regimes": _regimes,
-    "steps": _steps,
-    "costs": _costs,
-    "recommended": _recommended,
-}
-"""By kind, what makes rows of answers and the settings alone."""
-
-
-def _frame(made: Sequence[Mapping[str, object]], *columns: str) -> pl.DataFrame:
-    """Return rows with the columns of a workload and these; all but texts and counts are floats."""
+def _frame(kind: str, made: Sequence[Row]) -> pl.DataFrame:
     types = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_COUNTS, pl.Int64)
-    names = (*_WORKLOAD, *columns)
+    names = (*_WORKLOAD, *_COLUMNS[kind].split())
     return pl.DataFrame(made, schema={name: types.get(name, pl.Float64) for name in names})
 
 
-def with_whole_sizes(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with batch sizes as studies have them, so that the two can be joined."""
-    return rows.with_columns(pl.col("^batch_size$").cast(pl.Int64))
-
-
-def _named(answer: Answer) -> dict[str, object]:
+def _named(answer: Answer) -> Row:
     return {name: getattr(answer, name) for name in _WORKLOAD}
 
 
-def _ends(name: str, estimate: Estimate | None) -> dict[str, float | None]:
-    return (estimate or NOTHING_KNOWN).columns(name, f"{name}_low", f"{name}_high")
+def _with_ends(name: str, found: Interval | None) -> Row:
+    return (found or NOTHING_KNOWN).columns(name, f"{name}_low", f"{name}_high")

@@ -56,28 +56,15 @@ def sentences(
         *_runs(scaling, settings),
         *noise,
         *_sources(scaling),
-        *_wanted(scaling),
     ]
 
 
-def in_short(scaling: Scaling) -> dict[str, str | None]:
-    """Return batch sizes as a table shows them: 212 (167-269), > 608, < 30, or None where unknown.
-
-    They are the critical batch sizes by each definition and those between which scaling ends.
-    """
-    return {
-        "tradeoff": _in_short(scaling.tradeoff),
-        "overhead": _in_short(scaling.overhead),
-        "perfect_to": _in_short(scaling.perfect_to),
-        "useful_to": _in_short(scaling.useful_to),
-    }
-
-
-def _in_short(estimate: Estimate | None) -> str | None:
+def in_short(estimate: Estimate | None) -> str | None:
+    """Return a batch size as a table shows it: 212 (167-269), > 608, < 30, or None for unknown."""
     if estimate is None or estimate.verdict == "not_identified":
         return None
     low, high = (_number(end).replace(",", "") for end in (estimate.low, estimate.high))
-    if estimate.verdict == "identified" and estimate.value is not None:
+    if estimate.value is not None:
         return f"{_number(estimate.value).replace(',', '')} ({low}-{high})"
     return f"> {low}" if estimate.verdict == "lower_bound" else f"< {high}"
 
@@ -100,16 +87,6 @@ def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
             yield f"This is by a hyperbola, which the steps exclude: their bend is {told}, not 1."
         return
     yield f"In between steps bend by {told}; a hyperbola's bend is 1, a sharper one is larger."
-
-
-def _others(kind: str, weights: Mapping[Any, float], best: str) -> Iterator[str]:
-    if weights[best] < _SURE:
-        others = (
-            f"{name} {weight:.2f}"
-            for name, weight in weights.items()
-            if name != best and weight >= _NEGLIGIBLE
-        )
-        yield f"Other {kind} cannot be ruled out: {', '.join(others)}."
 
 
 def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
@@ -160,7 +137,13 @@ def _learning_rate(scaling: Scaling, settings: Settings) -> Iterator[str]:
             size = scaling.tradeoff.value
             at = f"; at batch size {_number(size)} that is {_number(law.at(size))}"
         yield f"The best {name} {_law(law, settings)}{at}."
-        yield from _others("laws", law.weights, law.law)
+        if law.weights[law.law] < _SURE:
+            others = (
+                f"{name} {weight:.2f}"
+                for name, weight in law.weights.items()
+                if name != law.law and weight >= _NEGLIGIBLE
+            )
+            yield f"Other laws cannot be ruled out: {', '.join(others)}."
     if scaling.rates and scaling.rate_law is None:
         yield "How the best learning rate moves cannot be told from so few batch sizes."
     one_sided = [each for each in scaling.rates if each.low == 0 or math.isinf(each.high)]
@@ -254,6 +237,8 @@ def _sources(scaling: Scaling) -> Iterator[str]:
         yield f"At {_sizes(scaling.wide)} it was in the whole space: steps there count as a bound."
     if scaling.left_out:
         yield f"Left out are {_sizes(scaling.left_out)}, with fewer trials (--trials)."
+    if scaling.wanted:
+        yield f"Studies at batch sizes {_sizes(scaling.wanted)} would tell more."
 
 
 def _compared(scaling: Scaling) -> str:
@@ -267,11 +252,6 @@ def _compared(scaling: Scaling) -> str:
     if (scaling.trials or 1) == 1:
         return f"{median} at "
     return f"the best of {scaling.trials} settings, each by {median}, at "
-
-
-def _wanted(scaling: Scaling) -> Iterator[str]:
-    if scaling.wanted:
-        yield f"Studies at batch sizes {_sizes(scaling.wanted)} would tell more."
 
 
 def _noise_scale(rows: pl.DataFrame, scaling: Scaling, settings: Settings) -> Iterator[str]:
@@ -301,15 +281,11 @@ def _between(row: Mapping[str, Any], name: str, level: str) -> str:
 def _estimate(estimate: Estimate, level: str, unknown: str = "not identified") -> str:
     if estimate.value is not None:
         return f"{_number(estimate.value)} ({_interval(estimate.low, estimate.high, level)})"
-    return _bound(estimate, level) or unknown
-
-
-def _bound(estimate: Estimate, level: str) -> str | None:
     if estimate.verdict == "lower_bound":
         return f"at least {_number(estimate.low)} ({level})"
     if estimate.verdict == "upper_bound":
         return f"at most {_number(estimate.high)} ({level})"
-    return None
+    return unknown
 
 
 def _interval(low: float, high: float, level: str) -> str:
