@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dbtool.analysis.kinds import Form
-    from dbtool.explorer.page import Material
-    from dbtool.figures.layout import Caption
+    from dbtool.explorer.contents import Material
     from dbtool.figures.plot import Plot
+    from dbtool.figures.specs import Caption
     from dbtool.release.selection import ExportedStudy
     from dbtool.report.scaling import ScalingReport
 
@@ -189,9 +189,9 @@ class Database(Releases):
             >>> db.plot("steps", workload="mnist/fc_64_64_64/sgd")
             <Plot steps: Steps to result against batch size, 17 points>
         """
-        from dbtool.figures.layout import FigureLayout
         from dbtool.figures.plot import plot
         from dbtool.figures.points import Request
+        from dbtool.figures.specs import FigureLayout
 
         if caption == "file":
             raise UsageError(
@@ -358,8 +358,8 @@ def _page_material(
     on_progress: Callable[[int, int], None],
     on_message: Callable[[str], None],
 ) -> Material:
-    from dbtool.explorer.contents import choose
-    from dbtool.explorer.page import Material, require_built
+    from dbtool.explorer.contents import Material, choose
+    from dbtool.explorer.page import require_built
     from dbtool.figures.plot import checked, packed_figures
     from dbtool.figures.points import Request
     from dbtool.figures.specs import ALL, chosen_specs

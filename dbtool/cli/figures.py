@@ -21,12 +21,13 @@ from dbtool.cli.options import (
     trainable_workloads,
 )
 from dbtool.core.errors import UsageError, counted
-from dbtool.figures.layout import Caption, FigureLayout
 from dbtool.figures.specs import (
     ALL,
     DATA_FORMATS,
     FIGURES,
     FORMATS,
+    Caption,
+    FigureLayout,
     chosen_formats,
     chosen_specs,
 )

@@ -71,30 +71,39 @@ class Chosen:
         return sum(sum(counts.values()) for counts in self.values.values()) > LARGE
 
     @property
-    def metrics(self) -> list[str]:
-        """List the metrics of which any workload has values, in the order of their columns."""
+    def tables(self) -> dict[str, pa.Schema]:
+        """The schemas of the tables of a page, by name.
+
+        `trials` has a row group for each workload, as has `curves`, which is missing where there
+        are too many values; `improvements` has one for each workload and metric that the curves do
+        not have.
+        """
+        known = {"trials": TRIALS, "improvements": IMPROVEMENTS}
+        if self.is_large:
+            return known
         names = next(iter(self.values.values()), {})
-        return [name for name in names if any(counts[name] for counts in self.values.values())]
+        metrics = [name for name in names if any(each[name] for each in self.values.values())]
+        columns = [*_KEYS, ("step", pa.int32()), *((name, pa.float64()) for name in metrics)]
+        return known | {"curves": pa.schema(columns)}
 
 
 @dataclass(frozen=True)
-class PageTables:
-    """Files for the tables of the page.
+class Material:
+    """What a page is made of.
 
     Attributes:
-        trials: a row group for each workload.
-        improvements: a row group for each workload and metric that the curves do not have.
-        curves: a row group for each workload; None where there are too many values.
+        db: the database.
+        chosen: the workloads.
+        figures: JSON, gzipped, from `dbtool.figures.plot.packed_figures`.
+        bibtex: how to cite the releases.
+        looks: colours and markers of series, from `dbtool.figures.style.page_looks`.
     """
 
-    trials: BinaryIO
-    improvements: BinaryIO
-    curves: BinaryIO | None
-
-
-def _curves_schema(metrics: list[str]) -> pa.Schema:
-    """Return the columns of the curves of some metrics."""
-    return pa.schema([*_KEYS, ("step", pa.int32()), *((name, pa.float64()) for name in metrics)])
+    db: Releases
+    chosen: Chosen
+    figures: bytes
+    bibtex: str
+    looks: Mapping[str, Any]
 
 
 @contextlib.contextmanager
@@ -149,7 +158,7 @@ def choose(db: Releases, workload: Patterns, release: str | None) -> Chosen:
 def write_tables(
     db: Releases,
     chosen: Chosen,
-    tables: PageTables,
+    tables: Mapping[str, BinaryIO],
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[dict[str, Any]]:
     """Write the tables one workload at a time; return what the page shows of each workload.
@@ -157,7 +166,7 @@ def write_tables(
     Args:
         db: the database.
         chosen: the workloads.
-        tables: files for the tables.
+        tables: files for the tables, by the names of `Chosen.tables`; curves may be missing.
         on_progress: called with the number of workloads done and their total.
 
     Raises:
@@ -165,18 +174,17 @@ def write_tables(
     """
     told = []
     with contextlib.ExitStack() as stack:
-        trials = stack.enter_context(_row_groups(tables.trials, TRIALS))
-        improvements = stack.enter_context(_row_groups(tables.improvements, IMPROVEMENTS))
-        curves = None
-        if tables.curves is not None:
-            curves = stack.enter_context(_row_groups(tables.curves, _curves_schema(chosen.metrics)))
+        add = {
+            name: stack.enter_context(_row_groups(sink, chosen.tables[name]))
+            for name, sink in tables.items()
+        }
         for done, row in enumerate(chosen.workloads):
             on_progress(done, len(chosen.workloads))
             key = {"release": row["release"], "workload": row["workload"]}
             counts = chosen.values.get((row["release"], row["workload"]), {})
             curves_group = None
-            if curves is not None and any(counts.values()):
-                curves_group = curves(_asked(db, "curves", **key).arrow())
+            if "curves" in add and any(counts.values()):
+                curves_group = add["curves"](_asked(db, "curves", **key).arrow())
             metrics: list[dict[str, Any]] = []
             for metric in _metrics(row["metric"], counts, chosen):
                 if curves_group is not None and counts.get(metric):
@@ -185,8 +193,8 @@ def write_tables(
                     continue
                 found = _asked(db, "improvements", metric=metric, **key)
                 if len(found):
-                    metrics.append({"metric": metric, "group": improvements(found.arrow())})
-            trials_group = trials(_asked(db, "trials", **key).arrow())
+                    metrics.append({"metric": metric, "group": add["improvements"](found.arrow())})
+            trials_group = add["trials"](_asked(db, "trials", **key).arrow())
             groups = {"trials_group": trials_group, "curves_group": curves_group}
             told.append({**row, **groups, "metrics": metrics})
     on_progress(len(told), len(told))
@@ -194,11 +202,9 @@ def write_tables(
 
 
 def facts_of(
-    db: Releases,
+    material: Material,
     workloads: Sequence[Mapping[str, Any]],
     *,
-    bibtex: str,
-    looks: Mapping[str, Any],
     options: Sequence[str] = (),
     files: Mapping[str, Mapping[str, Any]] | None = None,
     shard_bytes: Mapping[str, int] | None = None,
@@ -206,23 +212,21 @@ def facts_of(
     """Return what the page needs beside its tables, as JSON values.
 
     Args:
-        db: the database.
+        material: what the page is made of.
         workloads: from `write_tables`.
-        bibtex: how to cite the releases.
-        looks: colours and markers of series, from `dbtool.figures.style.page_looks`.
         options: command line words that select the same releases, repeated in commands.
         files: path and bytes of the tables by their names, for a page beside a release.
         shard_bytes: sizes of the release's shards by path, likewise.
     """
-    used = {row["release"] for row in workloads}
+    db, used = material.db, {row["release"] for row in workloads}
     releases = db.sql("SELECT release, title, licence, citation FROM releases").polars()
     return {
         "version": __version__,
         "files": files,
         "options": list(options),
         "releases": [row for row in releases.rows(named=True) if row["release"] in used],
-        "bibtex": bibtex,
-        "looks": looks,
+        "bibtex": material.bibtex,
+        "looks": material.looks,
         "workloads": [{**row, "studies": _studies(db, row, shard_bytes)} for row in workloads],
         "queries": {
             file.stem.removeprefix("copy_"): file.read_text(encoding="utf-8")

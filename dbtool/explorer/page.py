@@ -9,7 +9,6 @@ import base64
 import contextlib
 import hashlib
 import json
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files as resources
 from io import BytesIO
@@ -21,36 +20,17 @@ from dbtool import __version__
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import finish, unfinished, write_whole
 from dbtool.core.manifest import read_manifest
-from dbtool.explorer.contents import PageTables, facts_of, write_tables
+from dbtool.explorer.contents import facts_of, write_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dbtool.explorer.contents import Chosen
-    from dbtool.store.releases import Releases
+    from dbtool.explorer.contents import Material
 
 PAGE_TITLE = "Steps to result"
 PAGE = Path("explorer.html")
 _FOLDER = Path("explorer")
-
-
-@dataclass(frozen=True)
-class Material:
-    """What a page is made of.
-
-    Attributes:
-        db: the database.
-        chosen: the workloads.
-        figures: JSON, gzipped, from `dbtool.figures.plot.packed_figures`.
-        bibtex: how to cite the releases.
-        looks: colours and markers of series, from `dbtool.figures.style.page_looks`.
-    """
-
-    db: Releases
-    chosen: Chosen
-    figures: bytes
-    bibtex: str
-    looks: Mapping[str, Any]
+_HELD = ("trials", "improvements", "curves", "figures")
 
 
 def write_alone(
@@ -61,29 +41,17 @@ def write_alone(
 ) -> None:
     """Write a page that includes all its data; the file is written completely or not at all.
 
-    Args:
-        material: what the page is made of.
-        out: the file.
-        options: command line words that select the same releases, repeated in commands.
-        on_progress: called with the number of workloads done and their total.
+    Options are words of commands that select the same releases, for the commands in the page.
 
     Raises:
         OSError: the file cannot be written.
         DbtoolError: the application was not built, or a shard is damaged.
     """
-    trials, improvements, curves = BytesIO(), BytesIO(), BytesIO()
-    tables = PageTables(trials, improvements, None if material.chosen.is_large else curves)
+    tables = {name: BytesIO() for name in material.chosen.tables}
     workloads = write_tables(material.db, material.chosen, tables, on_progress)
-    text = page(
-        facts_of(
-            material.db, workloads, bibtex=material.bibtex, looks=material.looks, options=options
-        ),
-        trials=trials.getvalue(),
-        improvements=improvements.getvalue(),
-        curves=curves.getvalue(),
-        figures=material.figures,
-    )
-    write_whole(out, text.encode())
+    held = {name: sink.getvalue() for name, sink in tables.items()}
+    facts = facts_of(material, workloads, options=options)
+    write_whole(out, page(facts, held | {"figures": material.figures}).encode())
 
 
 def write_beside(
@@ -100,15 +68,10 @@ def write_beside(
         OSError: a file cannot be written.
         DbtoolError: the application was not built, or a shard is damaged.
     """
-    names = ["trials", "improvements"] + ([] if material.chosen.is_large else ["curves"])
-    paths = {name: _FOLDER / f"{name}.parquet" for name in names}
+    paths = {name: _FOLDER / f"{name}.parquet" for name in material.chosen.tables}
     with contextlib.ExitStack() as stack:
-        opened = {
-            name: stack.enter_context(unfinished((folder / path).parent))
-            for name, path in paths.items()
-        }
-        sinks = {name: file for name, (file, _) in opened.items()}
-        tables = PageTables(sinks["trials"], sinks["improvements"], sinks.get("curves"))
+        opened = {name: stack.enter_context(unfinished(folder / _FOLDER)) for name in paths}
+        tables = {name: file for name, (file, _) in opened.items()}
         workloads = write_tables(material.db, material.chosen, tables, on_progress)
         for name, (file, temporary) in opened.items():
             finish(file, temporary, folder / paths[name])
@@ -117,34 +80,17 @@ def write_beside(
         for name, path in paths.items()
     }
     shard_bytes = {file.path: file.bytes for file in read_manifest(folder).shards}
-    facts = facts_of(
-        material.db,
-        workloads,
-        bibtex=material.bibtex,
-        looks=material.looks,
-        files=files,
-        shard_bytes=shard_bytes,
-    )
-    write_whole(folder / PAGE, page(facts, figures=material.figures).encode())
+    facts = facts_of(material, workloads, files=files, shard_bytes=shard_bytes)
+    write_whole(folder / PAGE, page(facts, {"figures": material.figures}).encode())
     return [path.as_posix() for path in (PAGE, *paths.values())]
 
 
-def page(
-    facts: Mapping[str, Any],
-    *,
-    trials: bytes = b"",
-    improvements: bytes = b"",
-    curves: bytes = b"",
-    figures: bytes = b"",
-) -> str:
+def page(facts: Mapping[str, Any], held: Mapping[str, bytes]) -> str:
     """Return the page's text; equal contents give equal text.
 
     Args:
         facts: see `contents.facts_of`.
-        trials: Parquet; empty where the page has the file beside it.
-        improvements: likewise.
-        curves: likewise, and empty where there are too many values.
-        figures: JSON, gzipped.
+        held: the figures as gzipped JSON, and the tables as Parquet where they are not beside it.
 
     Raises:
         DbtoolError: the application was not built.
@@ -161,11 +107,8 @@ def page(
         connect="'self'" if facts["files"] else "'none'",
         # In HTML a script ends at the next closing tag, wherever it is.
         facts=json.dumps(facts, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c"),
-        trials=_base64(trials),
-        improvements=_base64(improvements),
-        curves=_base64(curves),
-        figures=_base64(figures),
         notices=escape(_built("notices.txt")),
+        **{name: _base64(held.get(name, b"")) for name in _HELD},
     )
 
 

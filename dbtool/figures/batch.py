@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
-    from dbtool.figures.layout import FigureLayout
     from dbtool.figures.points import Points, Request
-    from dbtool.figures.specs import FigureSpec
+    from dbtool.figures.specs import FigureLayout, FigureSpec
     from dbtool.store.releases import Releases
 
 Made = TypeVar("Made")
@@ -65,13 +64,7 @@ def write_figures(
 ) -> Generator[Written, None, None]:
     """Write each figure and its points, in order, in processes where that is worth it.
 
-    Args:
-        db: the database.
-        specs: the figures.
-        request: what they are drawn with, checked.
-        folder: where the files go.
-        formats: their kinds; see `write_figure`.
-        layout: of the pictures; None for those that suit each.
+    The request is one that was `checked`; formats and layout are those of `write_figure`.
 
     Raises:
         DbtoolError: the folder cannot be written to, or a shard is damaged.
@@ -100,14 +93,9 @@ def write_figure(
 ) -> Written:
     """Write a figure and its points in each format; the same points give the same bytes.
 
-    Args:
-        points: what the figure's query returned.
-        spec: the figure.
-        folder: where the files go; made where it is not there.
-        formats: of specs.FORMATS for pictures, and of specs.DATA_FORMATS for the points alone. In
-            json, numbers that are not finite become null.
-        layout: of the pictures, None for one that suits them; a caption that is to be a file
-            becomes FIGURE.txt.
+    Formats are of specs.FORMATS for pictures, and of specs.DATA_FORMATS for the points alone; in
+    json, numbers that are not finite become null. The folder is made where it is not there. Without
+    a layout the picture has the one that suits it; a caption that is to be a file is FIGURE.txt.
 
     Raises:
         OSError: the folder cannot be written to.
@@ -115,7 +103,7 @@ def write_figure(
     lines = []
     for release, missing in points.missing.items():
         ways = f"; to fill: {missing.ways}" if missing.ways else ""
-        what = f"{missing.what} in release {release}{past(points.goal)}"
+        what = f"{missing.what} in release {release}{past(points.request.goal)}"
         lines.append(f"{spec.name}: {what}: {'; '.join(missing.names)}{ways}")
     contents = {name: _data(points, name) for name in formats if name in DATA_FORMATS}
     if len(contents) < len(formats):
@@ -131,18 +119,17 @@ def write_figure(
             contents[CAPTION_FORMAT] = caption_text(points, spec).encode()
             formats = [*formats, CAPTION_FORMAT]
         figure = draw(points, spec, layout)
-        contents |= {
-            name: saved(figure, points, spec, name) for name in formats if name not in contents
-        }
+        drawn = (name for name in formats if name not in contents)
+        contents |= {name: saved(figure, points, spec, name) for name in drawn}
     earlier = _earlier(spec, folder)
     csv = folder / f"{spec.name}.csv"
     if "csv" not in formats or csv not in earlier or csv.read_bytes() == contents["csv"]:
         earlier = []
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{spec.name}.{name}" for name in formats]
-    for name, path in zip(formats, files, strict=True):
-        write_whole(path, contents[name])
-    return Written(files, lines, [path for path in earlier if path not in files])
+    files = {folder / f"{spec.name}.{name}": contents[name] for name in formats}
+    for path, content in files.items():
+        write_whole(path, content)
+    return Written([*files], lines, [path for path in earlier if path not in files])
 
 
 def _earlier(spec: FigureSpec, folder: Path) -> list[Path]:

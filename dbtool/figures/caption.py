@@ -10,7 +10,7 @@ from dbtool import __version__
 from dbtool.core.errors import counted
 from dbtool.figures.kinds import RENDERERS, goal_of, panels_of
 from dbtool.figures.names import readable, sentence
-from dbtool.figures.points import names_in_short, past
+from dbtool.figures.points import past
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # The legend names more releases than this, and the terminal what they lack.
 MOST_RELEASES = 3
+# The CSV of points has the names of more missing panels than this.
+MOST_NAMED = 10
 _VERSION = f"dbtool\N{NO-BREAK SPACE}{__version__}"
 
 
@@ -33,13 +35,16 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
     panels, rows = panels_of(points, spec), points.rows
     facts = [_releases(points), _workload(rows), _trials(points), _goals(points), _VERSION]
     first = f"{spec.question} {_points(panels)}"
-    paragraphs = [first, _joined(facts), spec.note, points.first("choice"), *_meanings(rows)]
-    paragraphs += gaps_of(points, panels)
+    notes = [note for renderer, of_kind in _kinds(rows) for note in renderer.meanings(of_kind)]
+    paragraphs = [first, _joined(facts), spec.note, points.first("choice")]
+    paragraphs += [*dict.fromkeys(notes), *gaps_of(points, panels)]
     if len(points.missing) <= MOST_RELEASES:
         for release, missing in points.missing.items():
             ways = f" To fill: {missing.ways}." if missing.ways else ""
-            what = sentence(f"{missing.what} in release {release}{past(points.goal)}")
-            paragraphs.append(f"{what}: {names_in_short(missing.names)}.{ways}")
+            what = sentence(f"{missing.what} in release {release}{past(points.request.goal)}")
+            more = len(missing.names) - MOST_NAMED
+            names = [*missing.names[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
+            paragraphs.append(f"{what}: {'; '.join(names)}.{ways}")
     return [part for part in paragraphs if part]
 
 
@@ -50,8 +55,8 @@ def caption_text(points: Points, spec: FigureSpec) -> str:
 
 def short_caption(points: Points, spec: FigureSpec, panels: Sequence[Panel]) -> list[str]:
     """Return the sentences of the caption in the picture, the most important first."""
-    missing = points.missing or gaps_of(points, panels)
-    often = f"{points.sustained} evaluations in a row past the goal" if points.sustained > 1 else ""
+    missing, in_a_row = points.missing or gaps_of(points, panels), points.request.sustained
+    often = f"{in_a_row} evaluations in a row past the goal" if in_a_row > 1 else ""
     searched = points.searches[0] if len(points.searches) == 1 else ""
     facts = [_releases(points), searched, _trials(points), often, _VERSION]
     pointer = "The CSV beside it says what is missing." if missing else ""
@@ -73,18 +78,11 @@ def gaps_of(points: Points, panels: Sequence[Panel]) -> list[str]:
     if hidden:
         found.append(f"Drawn once where points are those of more trials: {', '.join(hidden)}.")
     if len(points.missing) > MOST_RELEASES:
-        curves = sum(len(missing.names) for missing in points.missing.values())
         what = next(iter(points.missing.values())).what
-        where = (
-            f"{what} of {counted(curves, 'curve')} of {counted(len(points.missing), 'release')}."
-        )
-        found.append(sentence(where))
+        curves = counted(sum(len(missing.names) for missing in points.missing.values()), "curve")
+        releases = counted(len(points.missing), "release")
+        found.append(sentence(f"{what} of {curves} of {releases}."))
     return list(dict.fromkeys(found))
-
-
-def _meanings(rows: pl.DataFrame) -> list[str]:
-    every = (note for renderer, of_kind in _kinds(rows) for note in renderer.meanings(of_kind))
-    return list(dict.fromkeys(every))
 
 
 def _kinds(rows: pl.DataFrame) -> Iterator[tuple[Renderer, pl.DataFrame]]:
@@ -127,11 +125,6 @@ def _points(panels: Sequence[Panel]) -> str:
     )
 
 
-def _range(numbers: pl.Series) -> str:
-    low, high = (int(str(number)) for number in (numbers.min(), numbers.max()))
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
 def _releases(points: Points) -> str:
     """Return the releases; of so many that the legend alone names them, their number."""
     if len(points.releases) > MOST_RELEASES:
@@ -149,8 +142,8 @@ def _trials(points: Points) -> str:
     trials = points.rows["trials"].drop_nulls()
     if trials.is_empty():
         return ""
-    used = _range(trials)
-    return f"{used} {'trial' if used == '1' else 'trials'} a study"
+    least, most = (int(str(number)) for number in (trials.min(), trials.max()))
+    return f"{'' if least == most else f'{least:,} to '}{counted(most, 'trial')} a study"
 
 
 def _goals(points: Points) -> str:
@@ -161,5 +154,6 @@ def _goals(points: Points) -> str:
     goals = {goal_of(row) for row in rows.select(columns).unique().iter_rows(named=True)} - {""}
     if not goals:
         return ""
-    often = f", at {points.sustained} evaluations in a row" if points.sustained > 1 else ""
+    in_a_row = points.request.sustained
+    often = f", at {in_a_row} evaluations in a row" if in_a_row > 1 else ""
     return (f"goal: {goals.pop()}" if len(goals) == 1 else "goals as in the panels") + often

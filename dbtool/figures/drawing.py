@@ -18,7 +18,6 @@ from matplotlib.transforms import Bbox, ScaledTranslation
 
 from dbtool.figures.caption import short_caption, title_of
 from dbtool.figures.kinds import panels_of
-from dbtool.figures.layout import FigureLayout
 from dbtool.figures.legend import (
     Legend,
     Text,
@@ -32,6 +31,7 @@ from dbtool.figures.legend import (
     shared_names,
 )
 from dbtool.figures.scales import Size
+from dbtool.figures.specs import FigureLayout
 from dbtool.figures.style import (
     CAPTION,
     DOTS_PER_INCH,
@@ -83,11 +83,8 @@ def draw(
 ) -> Figure:
     """Draw the points: a heading over the panels, and legend, key and caption under them.
 
-    Args:
-        points: what the figure's query returned.
-        spec: the figure.
-        layout: width and words; None for those that suit its panels.
-        most: height of the axes in inches, which may be lower; None for any.
+    Without a layout, width and words are those that suit the panels; `most` is the height in inches
+    that axes have at most.
     """
     layout = layout or FigureLayout()
     panels = panels_of(points, spec)
@@ -236,26 +233,26 @@ def _heads(page: _Page, title: str, *, bare: bool) -> list[Stack]:
     Those of a row begin at one height. `bare` panels have none.
     """
     width = page.axes_width
-    strips = [panel.renderer.strip(panel) for panel in page.panels]
-    words: list[tuple[list[str], list[str]]] = []
-    for panel in page.panels:
-        own = "" if panel.title == title else panel.title
-        goal = "; ".join(filter(None, (panel.goal, panel.renderer.remark(panel))))
-        titled = balanced_lines(own, width, PANEL_TITLE, "bold"), lines_of(goal, width, SMALL)
-        words.append(([], []) if bare else titled)
     heads: list[Stack] = []
-    for index, (titles, goals) in enumerate(words):
-        first = index - index % page.columns
-        row = slice(first, first + page.columns)
-        most = [max(len(each[part]) for each in words[row]) for part in (0, 1)]
-        heads.append(
-            [
-                Text([*titles, *[""] * (most[0] - len(titles))], PANEL_TITLE, INK, "bold"),
-                Text([*goals, *[""] * (most[1] - len(goals))], SMALL),
-                HEAD_GAP + max(strips[row]),
-            ]
-        )
+    for first in range(0, len(page.panels), page.columns):
+        titles, goals = [], []
+        row = page.panels[first : first + page.columns]
+        for panel in row:
+            own = "" if bare or panel.title == title else panel.title
+            goal = "; ".join(filter(None, (panel.goal, panel.renderer.remark(panel))))
+            titles.append(balanced_lines(own, width, PANEL_TITLE, "bold"))
+            goals.append(lines_of("" if bare else goal, width, SMALL))
+        gap = HEAD_GAP + max(panel.renderer.strip(panel) for panel in row)
+        heads += [
+            [Text(own, PANEL_TITLE, INK, "bold"), Text(goal, SMALL), gap]
+            for own, goal in zip(_equally_high(titles), _equally_high(goals), strict=True)
+        ]
     return heads
+
+
+def _equally_high(texts: Sequence[list[str]]) -> list[list[str]]:
+    most = max(map(len, texts))
+    return [[*lines, *[""] * (most - len(lines))] for lines in texts]
 
 
 def _panels_height(page: _Page, heads: Sequence[Stack], feet: Sequence[Legend]) -> float:

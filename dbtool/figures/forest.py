@@ -86,17 +86,13 @@ class ForestRenderer(_ReleaseRenderer):
         axes.spines.left.set_visible(False)
         axes.spines.bottom.set_bounds(first, last)
         axes.hlines(list(names), first, last, FAINT, linewidth=0.5, label="lines")
+        at = axes.get_yaxis_transform()
+        font = {"size": TINY, "color": INK, "ha": "left", "va": "center", "linespacing": 1.0}
         for y, lines in names.items():
-            axes.text(
-                0.0,
-                y,
-                "\n".join(lines),
-                {"size": TINY, "color": INK, "ha": "left", "va": "center"},
-                transform=axes.get_yaxis_transform(),
-                linespacing=1.0,
-                parse_math=False,
-            )
+            axes.text(0.0, y, "\n".join(lines), font, transform=at, parse_math=False)
+        bar = {"elinewidth": 1.1, "capsize": 2.2, "markeredgewidth": 0.0, "zorder": 3}
         for curve in panel.curves:
+            look = {**bar, **self.sample(curve), "color": curve.colour}
             for verdict, x, y, low, high in _lines(curve):
                 axes.errorbar(
                     x,
@@ -104,24 +100,18 @@ class ForestRenderer(_ReleaseRenderer):
                     xerr=[[x - low], [high - x]],
                     xlolims=verdict == "lower_bound",
                     xuplims=verdict == "upper_bound",
-                    color=curve.colour,
-                    elinewidth=1.1,
-                    capsize=2.2,
-                    markeredgewidth=0.0,
-                    zorder=3,
                     label=f"points: {curve.name}",
-                    **self.sample(curve),
+                    **look,
                 )
 
     def gaps(self, rows: pl.DataFrame) -> list[str]:
         """Return how many lines were not drawn."""
-        beyond = rows["y"].null_count()
-        if not beyond:
-            return []
-        more = counted(beyond, "more line")
-        return [
-            f"Drawn are the narrowest intervals, first one of each workload; {more} in the CSV."
-        ]
+        more = rows["y"].null_count()
+        told = (
+            "Drawn are the narrowest intervals, first one of each workload; "
+            f"{counted(more, 'more line')} in the CSV."
+        )
+        return [told] if more else []
 
 
 class UnitsRenderer(_ReleaseRenderer):
@@ -142,18 +132,11 @@ class UnitsRenderer(_ReleaseRenderer):
         sizes = [2 ** (x.low + x.length * part / 200) for part in range(201)]
         guide = KEY["hyperbola"].look | {"label": "hyperbola", "zorder": 2}
         axes.plot(sizes, [1 + 1 / each for each in sizes], **guide)
+        small = {"markersize": _SMALL_MARKER_SIZE, "markeredgewidth": 0.0, "alpha": 0.8}
         for curve in panel.curves:
-            look = {**self.sample(curve), "markersize": _SMALL_MARKER_SIZE}
-            dots(
-                axes,
-                curve.columns("x", "y"),
-                color=curve.colour,
-                markeredgewidth=0.0,
-                alpha=0.8,
-                zorder=3,
-                label=f"points: {curve.name}",
-                **look,
-            )
+            look = {**self.sample(curve), **small, "color": curve.colour}
+            label = f"points: {curve.name}"
+            dots(axes, curve.columns("x", "y"), zorder=3, label=label, **look)
 
 
 def _names(panel: Panel, width: float) -> dict[float, list[str]]:

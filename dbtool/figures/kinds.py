@@ -100,16 +100,14 @@ def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
     That is those with data, and where some have curves not those of a single point.
     """
     drawn = points.rows.filter(~pl.col("panel_order").is_in(points.lone))
+    columns = ("panel_order", "series", "series_order")
+    every = pl.concat([points.rows.select(columns), points.left_out.select(columns)])
     names: dict[int, dict[str, int]] = {}
-    for frame in (points.rows, points.left_out):
-        for panel, series, order in frame.select(
-            "panel_order", "series", "series_order"
-        ).iter_rows():
-            names.setdefault(panel, {})[series] = order
+    for panel, series, order in every.iter_rows():
+        names.setdefault(panel, {})[series] = order
     # In the order of the figure, so that a series has one shape in all panels.
-    places = {
-        name: place for place, name in enumerate(dict.fromkeys(itertools.chain(*names.values())))
-    }
+    placed = dict.fromkeys(itertools.chain(*names.values()))
+    places = {name: place for place, name in enumerate(placed)}
     return [
         _panel(frame, spec, points, _colours(frame.item(0, "panel_order"), names), places)
         for frame in drawn.partition_by("panel_order", maintain_order=True)

@@ -90,20 +90,12 @@ class Text:
         Line by line, by their baselines: Matplotlib places several by the heights of their letters.
         """
         figure = part.figure if isinstance(part, Axes) else part
+        font = {"size": self.size, "color": self.colour, "weight": self.weight, "va": "baseline"}
         for row, line in enumerate(reversed(self.lines)):
             up = (row * LINE_HEIGHT + DESCENT) * self.size / POINTS_PER_INCH
+            at = corner + ScaledTranslation(0, up, figure.dpi_scale_trans)
             if line:
-                part.text(
-                    0,
-                    0,
-                    line,
-                    transform=corner + ScaledTranslation(0, up, figure.dpi_scale_trans),
-                    va="baseline",
-                    fontsize=self.size,
-                    color=self.colour,
-                    fontweight=self.weight,
-                    parse_math=False,
-                )
+                part.text(0, 0, line, font, transform=at, parse_math=False)
 
 
 @dataclass(frozen=True)
@@ -185,20 +177,16 @@ def draw_stack(figure: Figure, part: Figure | Axes, stack: Stack, right: float, 
 
 def names_of(panel: Panel) -> list[Mark]:
     """Return the legend entries of a panel's series; none where its title names the only one."""
-    renderer, series = panel.renderer, panel.series()
+    renderer = panel.renderer
+    series: dict[str, Curve] = {}
+    for curve in panel.curves:
+        first = curve if panel.is_by_release else replace(curve, release_index=0)
+        series.setdefault(curve.label, first)
     in_title = len(series) == 1 and _words(next(iter(series))) <= _words(panel.title)
     if in_title or not renderer.names_curves(panel):
         return []
     return [
-        Mark(
-            label,
-            {
-                "color": curve.colour,
-                **renderer.sample(
-                    curve if panel.is_by_release else replace(curve, release_index=0)
-                ),
-            },
-        )
+        Mark(label, {"color": curve.colour, **renderer.sample(curve)})
         for label, curve in series.items()
     ]
 
@@ -223,12 +211,10 @@ def releases_of(panels: Sequence[Panel]) -> list[Mark]:
     """Return a legend entry for each release, where there are several that are not the series."""
     if panels[0].releases < 2 or panels[0].is_by_release:
         return []
-    sample = panels[0].renderer.sample
+    curves = [replace(each, name="", place=0) for _, each in sorted(_releases(panels).items())]
     return [
-        Mark(
-            f"release {curve.release}", {"color": QUIET, **sample(replace(curve, name="", place=0))}
-        )
-        for _, curve in sorted(_releases(panels).items())
+        Mark(f"release {each.release}", {"color": QUIET, **panels[0].renderer.sample(each)})
+        for each in curves
     ]
 
 

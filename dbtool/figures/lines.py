@@ -16,7 +16,6 @@ from dbtool.figures.panels import Renderer
 from dbtool.figures.scales import Size, Span, equal_octaves, given_span, set_scales, span_of
 from dbtool.figures.scaling import NOTE, draw_findings
 from dbtool.figures.style import (
-    BAND,
     CROSSES,
     DASHES,
     FAINT,
@@ -27,6 +26,7 @@ from dbtool.figures.style import (
     PERFECT,
     QUIET,
     dots,
+    draw_strip,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ ALIKE = 0.1
 MOST_LISTED = 4
 # Slopes, between logarithmic axes, of lines to compare with; by the columns that hold them.
 SLOPES: Mapping[str, float] = {"perfect": -1.0, "linear": 1.0, "square_root": 0.5}
-BAND_ALPHA, GUIDE_BAND_ALPHA = 0.14, 0.16
+BAND_ALPHA = 0.14
+GUIDE_BAND: Mapping[str, Any] = {"alpha": 0.16, "linewidth": 0, "zorder": 1.5}
 # Inches: between the axes and the strip above them, above and below the crosses in it, and from one
 # curve's row of crosses to the next.
 STRIP_GAP, STRIP_MARGIN, STRIP_STEP = 0.05, 0.065, 0.085
@@ -117,13 +118,8 @@ class LineRenderer(Renderer):
             if bands:
                 _draw_band(axes, curve, 2 + index / 100)
             _draw_curve(axes, curve, 3 + index, self.sample(curve), positive=positive)
-            dots(
-                axes,
-                curve.marked("at_border"),
-                zorder=3 + index,
-                label=f"ring: {curve.name}",
-                **KEY["ring"].look,
-            )
+            ring = {"zorder": 3 + index, "label": f"ring: {curve.name}", **KEY["ring"].look}
+            dots(axes, curve.marked("at_border"), **ring)
         if self.counts_steps:
             _draw_unreached(axes, panel)
         if panel.findings:
@@ -227,9 +223,7 @@ def _near_borders(panel: Panel, crowded: list[Curve]) -> list[float]:
     return [
         border
         for border in borders
-        if border
-        and border > 0
-        and any(abs(math.log2(border) - math.log2(y)) < NEAR_BORDER for y in ys)
+        if border and border > 0 and any(abs(math.log2(border / y)) < NEAR_BORDER for y in ys)
     ]
 
 
@@ -268,10 +262,7 @@ def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str) -> list[str]:
 def _draw_curve(
     axes: Axes, curve: Curve, order: float, look: Mapping[str, Any], *, positive: bool
 ) -> None:
-    """Draw markers joined by a line, which breaks where a point is missing.
-
-    It also does where the vertical axis has room for positive values alone, and one is not.
-    """
+    """Draw markers joined by a line, which breaks where a value is missing or has no room."""
     xs = curve.column("x")
     ys = [
         math.nan if y is None or not math.isfinite(y) or (positive and y <= 0) else y
@@ -279,13 +270,9 @@ def _draw_curve(
     ]
     look = {**look, "color": curve.colour}
     axes.plot(xs, ys, **look | {"marker": "", "label": f"line: {curve.name}", "zorder": order})
-    dots(
-        axes,
-        [(x, y) for x, y in zip(xs, ys, strict=True) if not math.isnan(y)],
-        label=f"points: {curve.name}",
-        zorder=order + 0.5,
-        **look | {"linestyle": "none"},
-    )
+    known = [(x, y) for x, y in zip(xs, ys, strict=True) if not math.isnan(y)]
+    alone = {"linestyle": "none", "label": f"points: {curve.name}", "zorder": order + 0.5}
+    dots(axes, known, **look | alone)
 
 
 def _draw_band(axes: Axes, curve: Curve, order: float) -> None:
@@ -310,8 +297,7 @@ def _draw_band(axes: Axes, curve: Curve, order: float) -> None:
             line |= {"marker": "_", "markersize": MARKER_SIZE}
         axes.fill_between(xs, bottoms, tops, alpha=BAND_ALPHA, linewidth=0, **look)
         for bounds in (lows, highs):
-            known = [math.nan if bound is None else bound for bound in bounds]
-            axes.plot(xs, known, **line)
+            axes.plot(xs, [math.nan if bound is None else bound for bound in bounds], **line)
 
 
 def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
@@ -326,27 +312,14 @@ def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
         columns = curve.columns("x", f"{name}_low", f"{name}_high")
         bounds = [row for row in columns if None not in row]
         if len(bounds) > 1:
+            band = {"color": colour, "label": f"{name}_band: {curve.name}", **GUIDE_BAND}
             xs, lows, highs = zip(*bounds, strict=True)
-            axes.fill_between(
-                xs,
-                lows,
-                highs,
-                color=colour,
-                alpha=GUIDE_BAND_ALPHA,
-                linewidth=0,
-                zorder=1.5,
-                label=f"{name}_band: {curve.name}",
-            )
+            axes.fill_between(xs, lows, highs, **band)
         if len(points) > 1:
-            axes.plot(
-                *zip(*sorted(points.items()), strict=True),
-                linestyle=KEY[name].look["linestyle"],
-                linewidth=1.0 if shared else 0.8,
-                color=colour,
-                alpha=1.0 if shared else 0.65,
-                zorder=2,
-                label=f"{name}: {curve.name}",
-            )
+            width, alpha = (1.0, 1.0) if shared else (0.8, 0.65)
+            look = {"linestyle": KEY[name].look["linestyle"], "linewidth": width, "alpha": alpha}
+            look |= {"color": colour, "zorder": 2, "label": f"{name}: {curve.name}"}
+            axes.plot(*zip(*sorted(points.items()), strict=True), **look)
 
 
 def _guides(panel: Panel, name: str) -> list[tuple[Curve, dict[float, float]]]:
@@ -365,9 +338,8 @@ def _guides(panel: Panel, name: str) -> list[tuple[Curve, dict[float, float]]]:
             guides.setdefault(next(near, own), (curve, set()))[1].update(points)
     if len(guides) > MOST_GUIDES:
         middle = sorted(guides)[len(guides) // 2]
-        guides = {
-            middle: (guides[middle][0], set[float]().union(*(xs for _, xs in guides.values())))
-        }
+        every = set[float]().union(*(xs for _, xs in guides.values()))
+        guides = {middle: (guides[middle][0], every)}
     return [
         (curve, {x: height * x ** SLOPES[name] for x in xs})
         for height, (curve, xs) in guides.items()
@@ -379,31 +351,15 @@ def _draw_unreached(axes: Axes, panel: Panel) -> None:
     rows = [curve for curve in panel.curves if curve.unreached()]
     if not rows:
         return
-    inches = axes.figure.dpi_scale_trans
     height = _strip_height(panel) - STRIP_GAP
-    # A line as thick as the strip is high: so the strip keeps its inches in axes of any size.
-    axes.plot(
-        [0, 1],
-        [1, 1],
-        transform=axes.transAxes + ScaledTranslation(0, STRIP_GAP + height / 2, inches),
-        linewidth=72 * height,
-        solid_capstyle="butt",
-        color=BAND,
-        clip_on=False,
-        label="strip",
-    )
+    draw_strip(axes, 1, STRIP_GAP, height, clip_on=False, label="strip")
     for row, curve in enumerate(rows):
         up = STRIP_GAP + height - STRIP_MARGIN - STRIP_STEP * row
-        cross = {"marker": CROSSES[curve.release_index % len(CROSSES)], "color": curve.colour}
-        dots(
-            axes,
-            [(x, 1.0) for x in curve.unreached()],
-            transform=axes.get_xaxis_transform() + ScaledTranslation(0, up, inches),
-            clip_on=False,
-            zorder=9,
-            label=f"unreached: {curve.name}",
-            **KEY["unreached"].look | cross,
-        )
+        at = axes.get_xaxis_transform() + ScaledTranslation(0, up, axes.figure.dpi_scale_trans)
+        look = {"clip_on": False, "zorder": 9, "label": f"unreached: {curve.name}"}
+        look |= KEY["unreached"].look | {"color": curve.colour}
+        look |= {"marker": CROSSES[curve.release_index % len(CROSSES)]}
+        dots(axes, [(x, 1.0) for x in curve.unreached()], transform=at, **look)
 
 
 def _strip_height(panel: Panel) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from dbtool.core.errors import counted
 from dbtool.figures.points import first_of
 
 if TYPE_CHECKING:
@@ -95,13 +96,6 @@ class Panel:
         """Whether its series are the releases."""
         return all(curve.name == curve.release for curve in self.curves)
 
-    def series(self) -> dict[str, Curve]:
-        """Return one curve of each series, by label."""
-        found: dict[str, Curve] = {}
-        for curve in self.curves:
-            found.setdefault(curve.label, curve)
-        return found
-
     def values(self, *names: str) -> list[float]:
         """Return the finite numbers of some columns of all curves."""
         return [
@@ -171,5 +165,5 @@ class Renderer(ABC):
             if f"{axis}_from" in rows.columns
         ]
         beyond = rows.filter(~pl.all_horizontal(inside)).height if inside else 0
-        points = "point lies" if beyond == 1 else "points lie"
-        return [f"{beyond:,} {points} beyond the axes (see the CSV)."] if beyond else []
+        points = counted(beyond, "point lies", "points lie")
+        return [f"{points} beyond the axes (see the CSV)."] if beyond else []

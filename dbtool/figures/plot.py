@@ -17,12 +17,11 @@ from dbtool.core.files import expanded, write_whole
 from dbtool.figures.caption import alternative_text, caption_of, caption_text
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
-from dbtool.figures.layout import FigureLayout
 from dbtool.figures.legend import names_of, shared_names
 from dbtool.figures.names import readable
 from dbtool.figures.points import NoDataError, keep_crossings, read_points
 from dbtool.figures.scaling import BY_GOAL, SCALING_FIGURE, goal_points, scaling_points
-from dbtool.figures.specs import find_figure, format_of
+from dbtool.figures.specs import FigureLayout, find_figure, format_of
 from dbtool.figures.style import ACCENT, DOTS_PER_INCH, RC, Mark, page_colour
 from dbtool.store.questions import chosen_workloads, known_release
 
@@ -112,13 +111,7 @@ class Plot:
 
 
 def plot(db: Releases, name: str, request: Request, layout: FigureLayout | None = None) -> Plot:
-    """Draw a figure.
-
-    Args:
-        db: the database.
-        name: of the figure, or its number.
-        request: what it is drawn with.
-        layout: width and words; None for those that suit it.
+    """Draw the figure of a name or number; without a layout, with that which suits it.
 
     Raises:
         UsageError: there is no such figure, release or workload.
@@ -147,10 +140,10 @@ def plot_scaling(
     """
     layout = FigureLayout(width)
     if len({(each.release, each.workload) for each in answers}) < len(answers):
-        points = goal_points(answers, settings)
-        return Plot(draw(points, BY_GOAL, layout), points, BY_GOAL)
-    points = scaling_points(db, answers, settings, on_left_out)
-    return Plot(draw(points, SCALING_FIGURE, layout), points, SCALING_FIGURE)
+        spec, points = BY_GOAL, goal_points(answers, settings)
+    else:
+        spec, points = SCALING_FIGURE, scaling_points(db, answers, settings, on_left_out)
+    return Plot(draw(points, spec, layout), points, spec)
 
 
 def checked(db: Releases, request: Request) -> Request:
@@ -205,11 +198,8 @@ def packed_figures(
 ) -> bytes:
     """Return the figures as gzipped JSON, with the reason where one has no data.
 
-    Args:
-        db: the database.
-        specs: the figures.
-        request: what they are drawn with, checked.
-        on_progress: called with how many figures are done and how many there are.
+    The request is one that was `checked`; on_progress is called with how many figures are done, and
+    of how many.
 
     Raises:
         DbtoolError: a shard is damaged.
@@ -229,17 +219,16 @@ def packed_figures(
 def _figure(points: Points, spec: FigureSpec) -> dict[str, Any]:
     panels = panels_of(points, spec)
     shared = shared_names([names_of(panel) for panel in panels])
+    copied = ("name", "label", "full_name", "heading", "question", "command")
     return {
-        "name": spec.name,
-        "label": spec.label,
-        "full_name": spec.full_name,
-        "heading": spec.heading,
-        "question": spec.question,
-        "command": spec.command,
+        **{name: getattr(spec, name) for name in copied},
         "caption": caption_of(points, spec),
         "alternative": alternative_text(points, spec),
         "sql": points.sql,
-        "types": [_type(kind) for kind in points.rows.dtypes],
+        "types": [
+            "number" if kind.is_numeric() else "boolean" if kind == pl.Boolean else "string"
+            for kind in points.rows.dtypes
+        ],
         "csv": points.csv(),
         "legend": [_named(mark) for mark in shared],
         "panels": [_panel(panel, [] if shared else names_of(panel)) for panel in panels],
@@ -283,10 +272,3 @@ def _named(mark: Mark) -> dict[str, str]:
         "colour": page_colour(colour) if colour else "",
         "marker": mark.look.get("marker", ""),
     }
-
-
-def _type(kind: pl.DataType) -> str:
-    """Return the type of a column, as JSON names it."""
-    if kind.is_numeric():
-        return "number"
-    return "boolean" if kind == pl.Boolean else "string"

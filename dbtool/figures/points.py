@@ -104,8 +104,7 @@ class Points:
         missing: what the releases lack of them, by release.
         releases: those the request names, or the one the rows are from; in their order.
         sql: the query with its parameters filled in; it runs as it is.
-        goal: as in the request.
-        sustained: as in the request.
+        request: what they were requested with.
         searches: how the studies were searched, as in "windowed search".
         findings: what an analysis found of a panel's curve, by panel_order.
     """
@@ -115,8 +114,7 @@ class Points:
     missing: Mapping[str, Missing]
     releases: Sequence[str]
     sql: str
-    goal: float | None = None
-    sustained: int = 1
+    request: Request = field(default_factory=Request)
     searches: Sequence[str] = ()
     findings: Mapping[int, Findings] = field(default_factory=dict)
 
@@ -220,7 +218,7 @@ def as_points(frame: pl.DataFrame, spec: FigureSpec, request: Request, query: st
     releases = request.releases or tuple(held["release"].drop_nulls().unique(maintain_order=True))
     left_out = frame.filter(pl.col("x").is_null())
     missing = {} if held.is_empty() else _missing(held, left_out, spec, request)
-    return Points(held, left_out, missing, releases, query, request.goal, request.sustained)
+    return Points(held, left_out, missing, releases, query, request)
 
 
 def _no_data(
@@ -291,8 +289,6 @@ FETCH = "`dbtool fetch` and `dbtool import batch_science_data.tar.bz2`"
 PUBLISHED = "published"
 # More commands than this would fill the page; the rest are like them.
 MOST_COMMANDS = 3
-# The same of panels; the CSV of points tells the others.
-MOST_NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -300,14 +296,14 @@ class Missing:
     """What a release lacks of a figure.
 
     Attributes:
-        names: of panels and curves.
+        names: of panels, and of curves as in "PANEL (CURVE, …)" where others of it are drawn.
         ways: the commands that would fill them, as the end of a sentence; "" if none do.
         what: what it lacks of them.
     """
 
     names: Sequence[str]
     ways: str
-    what: str = "no data"
+    what: str
 
 
 def _missing(
@@ -315,39 +311,28 @@ def _missing(
 ) -> Mapping[str, Missing]:
     """Return what the releases of a figure lack, by release."""
     found = {}
-    for (release,), missing in left_out.group_by("release", maintain_order=True):
+    for (release,), lacking in left_out.group_by("release", maintain_order=True):
+        drawn = set(rows.filter(release=release)["panel"])
+        panels: dict[str, dict[str, None]] = {}
+        for panel, series in lacking.select("panel", "series").iter_rows():
+            panels.setdefault(panel, {})[readable(series)] = None
+        names = [
+            f"{readable(panel)} ({', '.join(curves)})" if panel in drawn else readable(panel)
+            for panel, curves in panels.items()
+        ]
         ways = what_fills(
-            missing["workload"].drop_nulls(),
+            lacking["workload"].drop_nulls(),
             [str(release)],
             request.trainable,
             in_published=spec.in_published,
         )
-        names = _names_of(rows.filter(pl.col("release") == release), missing)
-        found[str(release)] = Missing(names, "", spec.lacks) if spec.lacks else Missing(names, ways)
+        found[str(release)] = Missing(names, "" if spec.lacks else ways, spec.lacks or "no data")
     return found
-
-
-def _names_of(rows: pl.DataFrame, left_out: pl.DataFrame) -> list[str]:
-    """Name what a release has no data of: whole panels by title, else "PANEL (CURVE, …)"."""
-    drawn = set(rows["panel"])
-    missing: dict[str, dict[str, None]] = {}
-    for panel, series in left_out.select("panel", "series").iter_rows():
-        missing.setdefault(panel, {})[readable(series)] = None
-    return [
-        f"{readable(panel)} ({', '.join(curves)})" if panel in drawn else readable(panel)
-        for panel, curves in missing.items()
-    ]
 
 
 def past(goal: float | None) -> str:
     """Return what a sentence about missing data adds for a requested goal."""
     return "" if goal is None else f" past the goal {goal:g}"
-
-
-def names_in_short(names: Sequence[str]) -> str:
-    """Join names; of very many, the first ones and the number of the others."""
-    more = len(names) - MOST_NAMED
-    return "; ".join(names[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
 def what_fills(
@@ -359,11 +344,7 @@ def what_fills(
 ) -> str:
     """Return the commands that add data of workloads, as the end of a sentence; "" for none.
 
-    Args:
-        workloads: that the figure lacks.
-        releases: that have been looked in; what they lack they will not bring.
-        trainable: the workloads that can be trained.
-        in_published: whether the published release has what the figure is about.
+    The published release does, where it is not one of those that lack them and in_published.
     """
     names = list(dict.fromkeys(workloads))
     published = {each.workload for each in catalog()}

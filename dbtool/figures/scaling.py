@@ -17,7 +17,7 @@ from matplotlib.transforms import ScaledTranslation
 from dbtool.analysis.interval import NOTHING_KNOWN, finite
 from dbtool.figures.points import NoDataError, Points, Request, read_points
 from dbtool.figures.specs import find_figure
-from dbtool.figures.style import BAND, INK, KEY, QUIET, TINY
+from dbtool.figures.style import INK, KEY, QUIET, TINY, draw_strip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,14 +78,6 @@ class Findings:
         """The height of all rows of batch sizes, in inches."""
         return _LOWEST + _ROW * len(self.sizes) if self.sizes else 0.0
 
-    def columns(self) -> dict[str, float | None]:
-        """Return the batch sizes and their intervals as columns; None for an unknown value."""
-        found: dict[str, float | None] = {}
-        for name, size in self.sizes.items():
-            stem = name.replace(" ", "_")
-            found |= size.columns(stem, f"{stem}_low", f"{stem}_high")
-        return found
-
 
 def goal_points(answers: Sequence[Answer], settings: Settings) -> Points:
     """Return critical batch sizes (tradeoff) against goals, a panel a workload.
@@ -115,21 +107,12 @@ def goal_points(answers: Sequence[Answer], settings: Settings) -> Points:
 def _row(answer: Answer, order: int, kind: PanelKind) -> dict[str, object]:
     """Return what all points of an answer have in common."""
     name = answer.workload or "steps"
-    return {
-        "panel": name,
-        "series": name,
-        "panel_order": order,
-        "series_order": 1,
-        "kind": kind,
-        "release": answer.release,
-        "release_order": 1,
-        "workload": name,
-        "metric": answer.metric,
-        "goal": answer.goal if kind != "critical" else None,
-        "goal_inclusive": False,
-        "trials": None,
-        "asked_trials": None,
-    }
+    return (
+        {"panel": name, "series": name, "panel_order": order, "series_order": 1, "kind": kind}
+        | {"release": answer.release, "release_order": 1, "workload": name, "metric": answer.metric}
+        | {"goal": answer.goal if kind != "critical" else None, "goal_inclusive": False}
+        | {"trials": None, "asked_trials": None}
+    )
 
 
 def _points_of_table(answer: Answer, order: int) -> Points:
@@ -156,11 +139,7 @@ def scaling_points(
 ) -> Points:
     """Return the points of the figure of steps, a panel a workload, with the results of analysis.
 
-    Args:
-        db: the database that the answers are of; None for those of a table.
-        answers: one a workload.
-        settings: those they were made with.
-        on_left_out: called with the reason why a workload has no panel.
+    db is None for answers of a table; on_left_out gets the reason why a workload has no panel.
 
     Raises:
         NoDataError: no study has steps to result.
@@ -203,8 +182,13 @@ def _panel(db: Releases | None, answer: Answer, settings: Settings, order: int) 
     fitted = answer.scaling.curve.at if answer.scaling.curve else None
     findings = _findings(answer.scaling, fitted)
     steps = [fitted(float(size)) if fitted else None for size in points.rows["x"]]
-    # With a level the caption tells of searches.
-    columns = findings.columns() | ({"level": settings.level} if db else {})
+    columns: dict[str, float | None] = {}
+    for name, size in findings.sizes.items():
+        stem = name.replace(" ", "_")
+        columns |= size.columns(stem, f"{stem}_low", f"{stem}_high")
+    if db:
+        # With a level the caption tells of searches.
+        columns["level"] = settings.level
     rows = points.rows.with_columns(
         pl.lit(order).alias("panel_order"),
         *(pl.lit(value, pl.Float64).alias(name) for name, value in columns.items()),
@@ -219,8 +203,9 @@ def _findings(scaling: Scaling, fitted: Callable[[float], float] | None) -> Find
         ends = scaling.steps[0].batch_size, scaling.steps[-1].batch_size
         curve = [(size, fitted(size)) for size in np.geomspace(*ends, _POINTS).tolist()]
     tradeoff, overhead = scaling.tradeoff, scaling.overhead
-    if tradeoff and overhead and np.allclose(_numbers(tradeoff), _numbers(overhead), _ALIKE, 0):
-        overhead = None
+    if tradeoff and overhead:
+        one, other = ((each.value or 0.0, each.low, each.high) for each in (tradeoff, overhead))
+        overhead = None if np.allclose(one, other, _ALIKE, 0) else overhead
     named = {
         "perfect to": scaling.perfect_to,
         "tradeoff": tradeoff,
@@ -236,10 +221,6 @@ def _findings(scaling: Scaling, fitted: Callable[[float], float] | None) -> Find
     return Findings(curve, known, sizes)
 
 
-def _numbers(size: Estimate) -> tuple[float, float, float]:
-    return size.value or 0.0, size.low, size.high
-
-
 def draw_findings(axes: Axes, findings: Findings, height: float) -> None:
     """Draw the findings into axes of a height in inches whose limits are set.
 
@@ -250,22 +231,10 @@ def draw_findings(axes: Axes, findings: Findings, height: float) -> None:
         axes.plot(*zip(*findings.curve, strict=True), **look)
     for batch_size, lower, upper in findings.steps:
         if lower > 0 and math.isfinite(upper):
-            axes.vlines(
-                batch_size, lower, upper, INK, linewidth=0.8, alpha=0.7, zorder=7, label="bounds"
-            )
+            look = {"linewidth": 0.8, "alpha": 0.7, "zorder": 7, "label": "bounds"}
+            axes.vlines(batch_size, lower, upper, INK, **look)
     if findings.sizes:
-        # A line as thick as the rows are high: so it keeps its inches in axes of any size.
-        middle = ScaledTranslation(0, findings.height / 2, axes.figure.dpi_scale_trans)
-        axes.plot(
-            [0, 1],
-            [0, 0],
-            transform=axes.transAxes + middle,
-            linewidth=72 * findings.height,
-            solid_capstyle="butt",
-            color=BAND,
-            zorder=2.4,
-            label="ground",
-        )
+        draw_strip(axes, 0, 0, findings.height, zorder=2.4, label="ground")
         # Below the top of the rows the axis of steps tells nothing.
         bottom, top = map(math.log, axes.get_ylim())
         lowest = math.exp(bottom + (top - bottom) * findings.height / height)
@@ -274,24 +243,13 @@ def draw_findings(axes: Axes, findings: Findings, height: float) -> None:
         kept = {tick: name for tick, name in named if tick >= lowest}
         axes.set_yticks(list(kept), labels=list(kept.values()))
     for row, (name, size) in enumerate(reversed([*findings.sizes.items()])):
-        up, at_right = _LOWEST + _ROW * row, _leave_right(axes, size)
-        _draw_row(axes, name, size, up)
-        axes.annotate(
-            name,
-            (float(at_right), 0),
-            xytext=(-3 if at_right else 3, 72 * up),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="right" if at_right else "left",
-            va="center_baseline",
-            size=TINY,
-            color=INK,
-            zorder=9,
-        )
+        _draw_row(axes, name, size, _LOWEST + _ROW * row)
 
 
 def _draw_row(axes: Axes, name: str, size: Estimate, up: float) -> None:
+    """Draw a batch size with its interval, named at the side on which more room is free."""
     left, right = axes.get_xlim()
+    at_right = max(size.low, left) / left < right / min(size.high, right)
     shift = ScaledTranslation(0, up, axes.figure.dpi_scale_trans)
     row: dict[str, Any] = {"transform": axes.get_xaxis_transform() + shift, "zorder": 2.6}
     ends = [min(max(end, left), right) for end in (size.low, size.high)]
@@ -306,10 +264,15 @@ def _draw_row(axes: Axes, name: str, size: Estimate, up: float) -> None:
         else:
             look = row | KEY["critical"].look | {"zorder": 9}
             axes.plot([size.value], [0], label="critical", **look)
-
-
-def _leave_right(axes: Axes, size: Estimate) -> bool:
-    """Whether more room is free at the right of the interval of a batch size than at its left."""
-    left, right = axes.get_xlim()
-    low, high = max(size.low, left), min(size.high, right)
-    return low / left < right / high
+    axes.annotate(
+        name,
+        (float(at_right), 0),
+        xytext=(-3 if at_right else 3, 72 * up),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha="right" if at_right else "left",
+        va="center_baseline",
+        size=TINY,
+        color=INK,
+        zorder=9,
+    )

@@ -1,13 +1,15 @@
-"""The registry of figures: what each is called, what it asks, and the query that answers it."""
+"""The registry of figures, with the query of each, and what can be chosen of a picture."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import msgspec
 
+from dbtool.core.checks import require_number
 from dbtool.core.errors import UsageError, unknown
 from dbtool.core.resources import queries_folder
 
@@ -30,11 +32,15 @@ PanelKind: TypeAlias = Literal[
     "units",
 ]
 Scale: TypeAlias = Literal["log2", "log10", "linear"]
+Caption: TypeAlias = Literal["figure", "none", "file"]
 
 FORMATS = ("png", "pdf", "svg")
 DATA_FORMATS = ("csv", "json", "parquet")
 ALL = "all"
 """The word for every figure."""
+_NARROWEST, _WIDEST = 2.5, 40.0
+# Narrower pictures are for a column of print, which has a caption of its own.
+_COLUMN = 4.5
 _NUMBER = re.compile(r"(?:fig(?:ure)?\.?[ _-]?)?0*([1-9][0-9]*[a-z]?)", re.IGNORECASE)
 
 
@@ -131,18 +137,57 @@ class _Source(msgspec.Struct):
     figure: list[FigureSpec]
 
 
-def _registered() -> tuple[FigureSpec, ...]:
-    text = files("dbtool.figures").joinpath("figures.toml").read_text(encoding="utf-8")
-    sources = msgspec.toml.decode(text, type=dict[str, list[_Source]])["source"]
-    return tuple(
-        msgspec.structs.replace(spec, heading=source.title)
-        for source in sources
-        for spec in source.figure
-    )
-
-
-FIGURES = _registered()
+_SOURCES = msgspec.toml.decode(
+    files("dbtool.figures").joinpath("figures.toml").read_text(encoding="utf-8"),
+    type=dict[str, list[_Source]],
+)["source"]
+FIGURES = tuple(
+    msgspec.structs.replace(spec, heading=source.title)
+    for source in _SOURCES
+    for spec in source.figure
+)
 """Every figure, in the order of figures.toml."""
+
+
+@dataclass(frozen=True)
+class FigureLayout:
+    """The layout of a figure.
+
+    Attributes:
+        width: in inches; None: as wide as suits its panels.
+        title: whether there is a heading; None: not in a picture for a column, below 4.5 inches.
+        caption: whether there is a caption in the figure, none, or one in a text file beside it;
+            None: in the figure, but none in a picture for a column.
+
+    Raises:
+        UsageError: no picture is so wide, or there is no such caption.
+    """
+
+    width: float | None = None
+    title: bool | None = None
+    caption: Caption | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if self.width is not None:
+            require_number("width in inches", self.width, _NARROWEST, _WIDEST)
+        if self.caption is not None and self.caption not in get_args(Caption):
+            raise unknown("caption", self.caption, get_args(Caption), "dbtool plot --help")
+
+    @property
+    def is_of_column(self) -> bool:
+        """Whether the figure is for a column of print."""
+        return self.width is not None and self.width < _COLUMN
+
+    @property
+    def has_title(self) -> bool:
+        """Whether there is a heading."""
+        return not self.is_of_column if self.title is None else self.title
+
+    @property
+    def has_caption(self) -> bool:
+        """Whether there is a caption in the figure."""
+        return not self.is_of_column if self.caption is None else self.caption == "figure"
 
 
 def find_figure(word: str) -> FigureSpec:
@@ -167,11 +212,9 @@ def find_figure(word: str) -> FigureSpec:
 
 
 def chosen_specs(names: Sequence[str], *, any_workloads: bool) -> list[FigureSpec]:
-    """Return the figures of some names, each once, in the order of figures.toml.
+    """Return the figures of some names or numbers, each once, in the order of figures.toml.
 
-    Args:
-        names: names and numbers, or "all".
-        any_workloads: whether "all" are those that take any workloads.
+    The name "all" is every figure or, with any_workloads, each that takes any.
 
     Raises:
         UsageError: one names no figure, or there is none.
@@ -185,12 +228,7 @@ def chosen_specs(names: Sequence[str], *, any_workloads: bool) -> list[FigureSpe
 
 
 def chosen_formats(kind: str, listed: str, known: Sequence[str]) -> list[str]:
-    """Split a list of names at commas, without repetitions.
-
-    Args:
-        kind: what a name is, such as "format".
-        listed: the list.
-        known: the names there are.
+    """Split a list of names, of a kind such as "format", at commas, without repetitions.
 
     Raises:
         UsageError: one of them is not known.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.markers import MarkerStyle
+from matplotlib.transforms import ScaledTranslation
 
 from dbtool.figures.names import NAMES, Name, form_a_sequence
 
@@ -86,13 +87,7 @@ RC: dict[Any, Any] = {
 # By the place of a series, and where there are no series by the index of a release.
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", "p", ">")
 # By the index of a release, as are the crosses.
-DASHES: tuple[Any, ...] = (
-    "-",
-    (0, (2.6, 1.1)),
-    (0, (1.0, 1.0)),
-    (0, (5, 1.2, 1, 1.2)),
-    (0, (8, 2)),
-)
+DASHES: Sequence[Any] = ("-", (0, (2.6, 1.1)), (0, (1, 1)), (0, (5, 1.2, 1, 1.2)), (0, (8, 2)))
 CROSSES = ("x", "+", "1", "2", "3")
 DASHED, DOTTED, FRAME = (0, (4, 2.2)), (0, (1, 1.8)), (0, (1, 1.6))
 # Points.
@@ -122,6 +117,8 @@ def _dot(text: str, marker: str, size: float, **look: Any) -> Mark:
     return Mark(text, dot | look)
 
 
+_HOLLOW = {"markerfacecolor": "none", "color": RING}
+_THIN = {"color": INK, "linewidth": 0.9}
 _TINT = {"linewidth": 6.0, "solid_capstyle": "butt"}
 _FIRST = "the trial that reached the goal first"
 KEY: Mapping[str, Mark] = {
@@ -129,24 +126,14 @@ KEY: Mapping[str, Mark] = {
     "perfect_band": _line("its 95 % interval", color="#e7e9ec", **_TINT),
     "band": _line("95 % band at equal numbers of trials", color=QUIET, alpha=0.25, **_TINT),
     "fitted": _line("fitted curve", color=INK, linewidth=0.8),
-    "knee": _line(
-        "where perfect scaling and gains end", linestyle=DOTTED, color=INK, linewidth=0.9
-    ),
+    "knee": _line("where perfect scaling and gains end", linestyle=DOTTED, **_THIN),
     "critical": _dot("critical batch size", "D", 3.6, color=INK),
-    "interval": _line(
-        "interval of a batch size", color="#cdd3da", linewidth=4.5, solid_capstyle="butt"
-    ),
-    "hyperbola": _line("1 + 1 / x", color=INK, linewidth=0.9),
+    "interval": _line("interval of a batch size", color="#cdd3da", **_TINT | {"linewidth": 4.5}),
+    "hyperbola": _line("1 + 1 / x", **_THIN),
     "linear": _line("linear scaling", linestyle=DASHED),
     "square_root": _line("square-root scaling", linestyle=DOTTED),
     "unreached": _dot("no trial reached the goal", CROSSES[0], 4.2, markeredgewidth=1.2),
-    "ring": _dot(
-        "within 5 % of the border of the searched range",
-        "o",
-        8.5,
-        markerfacecolor="none",
-        color=RING,
-    ),
+    "ring": _dot("within 5 % of the border of the searched range", "o", 8.5, **_HOLLOW),
     "beyond": _line("beyond the searched range", color=FAINT, **_TINT),
     "best": _dot(_FIRST, "*", 10.0, markeredgewidth=0.8, color=INK, markerfacecolor=STAR),
     "contours": _line("constant effective learning rate", linewidth=0.6),
@@ -170,6 +157,16 @@ def dots(axes: Axes, points: Iterable[tuple[float, float]], **look: Any) -> None
     found = list(points)
     if found:
         axes.plot(*zip(*found, strict=True), **{"linestyle": "none"} | look)
+
+
+def draw_strip(axes: Axes, edge: float, up: float, height: float, **look: Any) -> None:
+    """Draw a strip along the lower edge of axes, 0, or the upper one, 1, in inches.
+
+    It is a line as thick as the strip is high, so that it keeps its inches in axes of any size.
+    """
+    at = axes.transAxes + ScaledTranslation(0, up + height / 2, axes.figure.dpi_scale_trans)
+    look |= {"linewidth": 72 * height, "solid_capstyle": "butt", "color": BAND}
+    axes.plot([0, 1], [edge, edge], transform=at, **look)
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:

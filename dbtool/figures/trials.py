@@ -50,6 +50,15 @@ LABEL_INSET = 0.015
 # In sizes of their type, with what rotating them adds.
 LABEL_HEIGHT = 1.8
 LEAST_ROOM_FOR_LABEL = 0.3
+CONTOUR_LABEL: dict[str, Any] = {
+    "size": TINY,
+    "color": QUIET,
+    "rotation_mode": "anchor",
+    "ha": "right",
+    "va": "bottom",
+    "zorder": 5,
+    "bbox": {"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 0.4},
+}
 # Of a scatter plot of one metaparameter.
 FLAT_ASPECT = 0.25
 # Octaves from a batch size to the lanes of its outcomes, and half the width of its column.
@@ -73,22 +82,15 @@ class _OutcomeRenderer(Renderer):
     def draw_trials(self, axes: Axes, curve: Curve, xs: Sequence[float]) -> None:
         """Draw the trials of one outcome as one artist, with a star on each that was first."""
         rows = list(zip(xs, curve.column("y"), curve.column("best"), strict=True))
-        dots(
-            axes,
-            [(x, y) for x, y, _ in rows],
-            color=curve.colour,
-            zorder=4 if curve.name == ACHIEVED else 3,
-            label=f"trials: {curve.name}",
-            **self.sample(curve),
-        )
-        dots(
-            axes,
-            [(x, y) for x, y, best in rows if best and _on(axes, x, y)],
-            zorder=6,
-            clip_on=False,
-            label=f"best: {curve.release}",
-            **star_of(curve.release_index),
-        )
+        look = {"color": curve.colour, "zorder": 4 if curve.name == ACHIEVED else 3}
+        look |= {"label": f"trials: {curve.name}", **self.sample(curve)}
+        dots(axes, [(x, y) for x, y, _ in rows], **look)
+        (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+        first = [
+            (x, y) for x, y, best in rows if best and left <= x <= right and bottom <= y <= top
+        ]
+        star = {"zorder": 6, "clip_on": False, "label": f"best: {curve.release}"}
+        dots(axes, first, **star | star_of(curve.release_index))
 
 
 class ScatterRenderer(_OutcomeRenderer):
@@ -134,14 +136,13 @@ class ScatterRenderer(_OutcomeRenderer):
 
     def gaps(self, rows: pl.DataFrame) -> list[str]:
         """Name panels in which no trial reached the goal, and count trials beyond the axes."""
-        reached = rows.group_by("panel", "release", maintain_order=True).agg(
-            pl.col("series").eq(ACHIEVED).any().alias("any")
-        )
+        reached = pl.col("series").eq(ACHIEVED).any()
+        found = rows.group_by("panel", "release", maintain_order=True).agg(reached)
         several = rows["release"].n_unique() > 1
         panels = [
             readable(panel) + (f" in {release}" if several else "")
-            for panel, release, any_reached in reached.iter_rows()
-            if not any_reached
+            for panel, release, is_reached in found.iter_rows()
+            if not is_reached
         ]
         missed = [f"No trial reached the goal: {'; '.join(panels)}."] if panels else []
         return missed + super().gaps(rows)
@@ -149,11 +150,6 @@ class ScatterRenderer(_OutcomeRenderer):
 
 def _has_momentum(panel: Panel) -> bool:
     return len(set(panel.values("y"))) > 1
-
-
-def _on(axes: Axes, x: float, y: float) -> bool:
-    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    return left <= x <= right and bottom <= y <= top
 
 
 def _draw_space(axes: Axes, panel: Panel) -> None:
@@ -185,19 +181,7 @@ def _draw_contours(axes: Axes, x: Span, y: Span, size: Size) -> None:
         if (right - left) / x.length * size.width < LEAST_ROOM_FOR_LABEL:
             continue
         at = min(right - LABEL_INSET * x.length, top + shift)
-        axes.text(
-            2**at,
-            2 ** (at - shift),
-            power(10, exponent),
-            fontsize=TINY,
-            color=QUIET,
-            rotation=angle,
-            rotation_mode="anchor",
-            ha="right",
-            va="bottom",
-            zorder=5,
-            bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 0.4},
-        )
+        axes.text(2**at, 2 ** (at - shift), power(10, exponent), CONTOUR_LABEL, rotation=angle)
 
 
 class GridRenderer(_OutcomeRenderer):
@@ -235,17 +219,15 @@ class GridRenderer(_OutcomeRenderer):
 def _draw_bands(axes: Axes, panel: Panel) -> None:
     rows = (row for curve in panel.curves for row in curve.columns("x", "low", "high"))
     ranges = {row for row in rows if None not in row}
-    if not ranges:
-        return
     half = 2.0**HALF_COLUMN
     boxes = [
         [(x / half, low), (x * half, low), (x * half, high), (x / half, high)]
         for x, low, high in sorted(ranges)
     ]
-    axes.add_collection(
-        PolyCollection(boxes, facecolors=BAND, linewidths=0, zorder=0.5, label="searched range"),
-        autolim=False,
-    )
+    if boxes:
+        bands = PolyCollection(boxes, facecolors=BAND, linewidths=0, zorder=0.5)
+        bands.set_label("searched range")
+        axes.add_collection(bands, autolim=False)
 
 
 # More lines than this cannot be told apart by colour.
@@ -254,13 +236,8 @@ SMALL_RING_SIZE, LONE_SIZE = 4.0, 2.4
 MARGIN_SHARE = 0.05
 SHORTEST = {"log2": 3.0, "log10": 1.7, "linear": 1e-6}
 # The trials of a whole study, and the one that was first.
-FAINT_CURVE: dict[str, Any] = {
-    "color": FAINT_LINE,
-    "linewidth": 0.5,
-    "linestyle": "-",
-    "zorder": 2.2,
-}
-FIRST_CURVE: dict[str, Any] = {"color": ACCENT, "zorder": 4}
+FAINT_CURVE = {"color": FAINT_LINE, "linewidth": 0.5, "linestyle": "-", "zorder": 2.2}
+FIRST_CURVE = {"color": ACCENT, "zorder": 4}
 
 
 class CurveRenderer(Renderer):
@@ -291,11 +268,12 @@ class CurveRenderer(Renderer):
         set_scales(axes, panel.scales, x, y, size)
         for goal in goals:
             axes.axhline(goal, zorder=2, label="goal", **KEY["goal"].look)
+        named = self.names_curves(panel)
         rest = "others" if any(any(curve.column("best")) for curve in panel.curves) else "study"
         for index, (curve, line) in enumerate(lines):
             name = "line"
             look: dict[str, Any] = {"color": curve.colour, "zorder": 3 + index / 100}
-            if not self.names_curves(panel):
+            if not named:
                 is_first = any(curve.column("best"))
                 name, look = ("first", FIRST_CURVE) if is_first else (rest, FAINT_CURVE)
             if len(line) == 1:
@@ -303,20 +281,8 @@ class CurveRenderer(Renderer):
                 look = look | {"marker": "o", "markersize": LONE_SIZE}
             look = {**self.sample(curve), **look}
             axes.plot(*zip(*line, strict=True), label=f"{name}: {curve.name}", **look)
-        self._draw_readings(axes, panel)
-
-    def _draw_readings(self, axes: Axes, panel: Panel) -> None:
-        """Draw rings at the points that are read; of a whole study, also lines to the axis."""
-        named = self.names_curves(panel)
         for curve in panel.curves:
-            read = curve.marked("read_off")
-            look = KEY["read off"].look | {"color": INK}
-            if named:
-                look |= {"color": curve.colour, "markersize": SMALL_RING_SIZE}
-            dots(axes, read, zorder=7, label=f"read off: {curve.name}", **look)
-            if read and not named:
-                xs, ys = zip(*read, strict=True)
-                axes.vlines(xs, axes.get_ylim()[0], ys, INK, FRAME, linewidths=0.9, zorder=2.5)
+            _draw_readings(axes, curve, named=named)
 
     def sample(self, curve: Curve) -> Mapping[str, Any]:
         """Return the look of a line."""
@@ -324,11 +290,20 @@ class CurveRenderer(Renderer):
         return {"linestyle": dashes, "linewidth": CURVE_WIDTH}
 
 
+def _draw_readings(axes: Axes, curve: Curve, *, named: bool) -> None:
+    """Draw rings at the points that are read; of a whole study, also lines to the axis."""
+    read = curve.marked("read_off")
+    own = {"color": curve.colour, "markersize": SMALL_RING_SIZE} if named else {"color": INK}
+    dots(axes, read, zorder=7, label=f"read off: {curve.name}", **KEY["read off"].look | own)
+    if read and not named:
+        xs, ys = zip(*read, strict=True)
+        axes.vlines(xs, axes.get_ylim()[0], ys, INK, FRAME, linewidths=0.9, zorder=2.5)
+
+
 def _goals(panel: Panel) -> list[float]:
-    goals = (
-        row for curve in panel.curves for row in curve.columns("goal", "metric", "goal_metric")
-    )
-    return sorted({goal for goal, metric, of in goals if goal is not None and of in (None, metric)})
+    names = ("goal", "metric", "goal_metric")
+    rows = (row for curve in panel.curves for row in curve.columns(*names))
+    return sorted({goal for goal, metric, of in rows if goal is not None and of in (None, metric)})
 
 
 def _line(curve: Curve, scales: Sequence[str]) -> list[tuple[float, float]]:

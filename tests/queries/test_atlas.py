@@ -13,9 +13,8 @@ from dbtool.core.manifest import About
 from dbtool.core.writer import ReleaseWriter
 from dbtool.database import Database, open_database
 from dbtool.figures.drawing import draw
-from dbtool.figures.layout import FigureLayout
 from dbtool.figures.points import Points, Request, filled_query, read_points
-from dbtool.figures.specs import find_figure
+from dbtool.figures.specs import FigureLayout, find_figure
 from tests.support.made_up import Row, shard_footer, shard_table
 
 ATLAS = find_figure("atlas")

@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 
 import dbtool
-from dbtool.explorer.contents import choose
-from dbtool.explorer.page import Material, write_alone
+from dbtool.explorer.contents import Material, choose
+from dbtool.explorer.page import write_alone
 from dbtool.figures.plot import packed_figures
 from dbtool.figures.points import Request
 from dbtool.figures.specs import find_figure

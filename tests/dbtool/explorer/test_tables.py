@@ -13,18 +13,18 @@ import pytest
 
 import dbtool
 from dbtool.core.errors import DbtoolError
-from dbtool.explorer.contents import LARGE, PageTables, choose, write_tables
+from dbtool.explorer.contents import LARGE, choose, write_tables
 from tests.dbtool.explorer.conftest import ERRORS, OWN_METRIC, PRECISION, RELEASE
 from tests.support.made_up import write_shard
 
 
 def written(db, chosen, *, curves=True):
     """What the page says of each workload, and the files."""
-    trials, improvements = BytesIO(), BytesIO()
-    found = BytesIO() if curves else None
-    told = write_tables(db, chosen, PageTables(trials, improvements, found))
+    files = {name: BytesIO() for name in ("trials", "improvements", *(["curves"] * curves))}
+    told = write_tables(db, chosen, files)
+    made = {name: pq.ParquetFile(BytesIO(file.getvalue())) for name, file in files.items()}
     return {row["workload"]: row for row in told}, [
-        file and pq.ParquetFile(BytesIO(file.getvalue())) for file in (trials, improvements, found)
+        made.get(name) for name in ("trials", "improvements", "curves")
     ]
 
 

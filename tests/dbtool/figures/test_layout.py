@@ -11,10 +11,9 @@ from matplotlib.text import Text
 
 from dbtool.figures.batch import write_figure
 from dbtool.figures.drawing import draw
-from dbtool.figures.layout import FigureLayout
 from dbtool.figures.legend import lines_of, width_of
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales
-from dbtool.figures.specs import DATA_FORMATS, FORMATS, find_figure
+from dbtool.figures.specs import DATA_FORMATS, FORMATS, FigureLayout, find_figure
 from dbtool.figures.style import CAPTION
 from tests.dbtool.figures.made_points import (
     FIGURE_OF,

@@ -12,10 +12,9 @@ from PIL import Image
 import dbtool
 from dbtool.database import Database
 from dbtool.figures.batch import write_figures
-from dbtool.figures.layout import FigureLayout
 from dbtool.figures.plot import checked
 from dbtool.figures.points import Request
-from dbtool.figures.specs import find_figure
+from dbtool.figures.specs import FigureLayout, find_figure
 from tests.support.made_up import curve, write_shard
 
 WORKLOAD = "mnist/fc_64_64_64/sgd"
