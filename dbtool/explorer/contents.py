@@ -163,11 +163,8 @@ def write_tables(
 ) -> list[dict[str, Any]]:
     """Write the tables one workload at a time; return what the page shows of each workload.
 
-    Args:
-        db: the database.
-        chosen: the workloads.
-        tables: files for the tables, by the names of `Chosen.tables`; curves may be missing.
-        on_progress: called with the number of workloads done and their total.
+    The files have the names of `Chosen.tables`, of which curves may be missing; on_progress is
+    called with the number of workloads done and their total.
 
     Raises:
         DbtoolError: a shard is damaged, or a step is beyond 32 bits.

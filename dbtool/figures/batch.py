@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 CAPTION_FORMAT = "txt"
-# Starting processes takes as long as drawing a few figures.
-_FEWEST_FOR_PROCESSES = 6
+_FEWEST_FOR_PROCESSES = 6  # starting processes takes as long as drawing a few figures
 _MOST_PROCESSES = 4
 
 
@@ -78,10 +77,16 @@ def write_figures(
         if len(specs) < _FEWEST_FOR_PROCESSES or (cores or 1) < 2:
             yield from _each(db, specs, request, folder, work)
             return
-        with _pool(min(cores or 1, _MOST_PROCESSES)) as pool:
+        # A fork of a process in which DuckDB has threads may wait for ever on a lock of theirs.
+        spawn = multiprocessing.get_context("spawn")
+        processes = min(cores or 1, _MOST_PROCESSES)
+        pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_follow_parent)
+        try:
             submit = partial(pool.submit, work)
             for made in list(_each(db, specs, request, folder, submit)):
                 yield made.result() if isinstance(made, Future) else made
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def write_figure(
@@ -177,18 +182,6 @@ def writing(folder: Path) -> Iterator[None]:
         raise DbtoolError(
             f"cannot write to {str(folder)!r}: {reason_of(error, folder)}; name another folder"
         ) from error
-
-
-@contextlib.contextmanager
-def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool of processes, which end with the block."""
-    # A fork of a process in which DuckDB has threads may wait for ever on a lock one of them held.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_follow_parent)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _follow_parent() -> None:

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from dbtool.figures.points import Points
     from dbtool.figures.specs import FigureSpec
 
-# The legend names more releases than this, and the terminal what they lack.
-MOST_RELEASES = 3
-# The CSV of points has the names of more missing panels than this.
-MOST_NAMED = 10
+MOST_RELEASES = 3  # the legend names more releases than this, and the terminal what they lack
+MOST_NAMED = 10  # the CSV of points has the names of more missing panels than this
 _VERSION = f"dbtool\N{NO-BREAK SPACE}{__version__}"
 
 
@@ -33,7 +31,9 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
     be drawn, what is missing, and the commands that would fill it.
     """
     panels, rows = panels_of(points, spec), points.rows
-    facts = [_releases(points), _workload(rows), _trials(points), _goals(points), _VERSION]
+    workloads = rows["workload"].drop_nulls().unique()
+    workload = f"workload: {workloads.item(0)}" if len(workloads) == 1 else ""
+    facts = [_releases(points), workload, _trials(points), _goals(points), _VERSION]
     first = f"{spec.question} {_points(panels)}"
     notes = [note for renderer, of_kind in _kinds(rows) for note in renderer.meanings(of_kind)]
     paragraphs = [first, _joined(facts), spec.note, points.first("choice")]
@@ -130,11 +130,6 @@ def _releases(points: Points) -> str:
     if len(points.releases) > MOST_RELEASES:
         return counted(len(points.releases), "release")
     return f"Release: {', '.join(points.releases)}" if points.releases else ""
-
-
-def _workload(rows: pl.DataFrame) -> str:
-    names = rows["workload"].drop_nulls().unique()
-    return f"workload: {names.item(0)}" if names.len() == 1 else ""
 
 
 def _trials(points: Points) -> str:

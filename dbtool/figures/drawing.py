@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox, ScaledTranslation
 
+from dbtool.figures import style
 from dbtool.figures.caption import short_caption, title_of
 from dbtool.figures.kinds import panels_of
 from dbtool.figures.legend import (
@@ -32,16 +33,6 @@ from dbtool.figures.legend import (
 )
 from dbtool.figures.scales import Size
 from dbtool.figures.specs import FigureLayout
-from dbtool.figures.style import (
-    CAPTION,
-    DOTS_PER_INCH,
-    INK,
-    LABEL,
-    PANEL_TITLE,
-    RC,
-    SMALL,
-    TITLE_SIZE,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,24 +49,19 @@ if TYPE_CHECKING:
 # wide these are; constrained layout sees to it that nothing overlaps.
 EDGE = 0.1
 LEFT, GAP, Y_LABEL = 0.62, 0.46, 0.18
-# Panels narrower than this go below each other.
-NARROWEST_PANEL = 1.45
+NARROWEST_PANEL = 1.45  # panels narrower than this go below each other
 # The widths that suit figures by their number of columns; that of one column is its kind's.
 WIDTHS = {2: 7.0, 3: 7.0, 4: 9.2}
 # What ticks and the label of an axis take, and what is between axes and their head.
 TICKS, X_LABEL, HEAD_GAP = 0.214, 0.178, 0.056
-# Between an axis with its label and the legend under it.
-FOOT_GAP = 0.05
-# A label may be so many inches longer than its axis.
-Y_LABEL_OVERHANG = 0.35
+FOOT_GAP = 0.05  # between an axis with its label and the legend under it
+Y_LABEL_OVERHANG = 0.35  # a label may be so many inches longer than its axis
 # Beyond so many panels Matplotlib takes longer to align labels than to draw the rest.
 MOST_ALIGNED = 12
 # A caption is looked at rather than read; the CSV and `caption_of` have the rest.
 MOST_CAPTION_LINES = 3
-# Inches, of a picture of one panel for a column of print.
-COLUMN_HEIGHT = 3.5
-# Some devices draw letters a little wider than they are measured.
-TEXT_ROOM = 0.98
+COLUMN_HEIGHT = 3.5  # inches, of a picture of one panel for a column of print
+TEXT_ROOM = 0.98  # some devices draw letters a little wider than they are measured
 
 
 def draw(
@@ -96,13 +82,13 @@ def draw(
     names = [names_of(panel) for panel in panels]
     shared = shared_names(names)
     room = TEXT_ROOM * (page.width - 2 * EDGE)
-    over: Stack = [Text(lines_of(goal, room, LABEL), LABEL)]
+    over: Stack = [Text(lines_of(goal, room, style.LABEL), style.LABEL)]
     if layout.has_title:
-        over = [Text(_title_lines(title, room), TITLE_SIZE, INK, "bold"), *over]
+        over = [Text(_title_lines(title, room), style.TITLE_SIZE, style.INK, "bold"), *over]
     heads = _heads(page, title, bare=bare)
     feet = [Legend([] if shared else marks, page.axes_width) for marks in names]
-    with rc_context(RC):
-        figure = Figure(dpi=DOTS_PER_INCH)
+    with rc_context(style.RC):
+        figure = Figure(dpi=style.DOTS_PER_INCH)
         ratios = [height / max(page.heights) for height in page.heights]
         grid = figure.add_gridspec(page.rows, page.columns, height_ratios=ratios)
         for index, (head, foot) in enumerate(zip(heads, feet, strict=True)):
@@ -114,7 +100,7 @@ def draw(
         under: Stack = []
         for legend in (Legend(marks, room) for marks in entries if marks):
             under = [*under, legend, 0.7 * EDGE]
-        under = [*under, Text(_caption_lines(sentences, room), CAPTION)]
+        under = [*under, Text(_caption_lines(sentences, room), style.CAPTION)]
         above, below = (height_of(stack) + 1.2 * EDGE for stack in (over, under))
         height = above + _panels_height(page, heads, feet) + below
         if bare and most is None and height > COLUMN_HEIGHT:
@@ -142,7 +128,7 @@ def _caption_lines(sentences: Sequence[str], room: float) -> list[str]:
     """Break the caption into lines, with as many of its sentences as so many lines hold."""
     lines: list[str] = []
     for sentence in sentences:
-        longer = lines_of(" ".join([*lines, sentence]), room, CAPTION)
+        longer = lines_of(" ".join([*lines, sentence]), room, style.CAPTION)
         if len(longer) <= MOST_CAPTION_LINES:
             lines = longer
     return lines
@@ -150,12 +136,13 @@ def _caption_lines(sentences: Sequence[str], room: float) -> list[str]:
 
 def _title_lines(title: str, room: float) -> list[str]:
     """Break the heading into lines, after its colon where that takes no more lines."""
-    whole = balanced_lines(title, room, TITLE_SIZE, "bold")
+    whole = balanced_lines(title, room, style.TITLE_SIZE, "bold")
     head, colon, subject = title.partition(": ")
     if len(whole) < 2 or not colon:
         return whole
     parts = (f"{head}:", subject)
-    lines = [line for part in parts for line in balanced_lines(part, room, TITLE_SIZE, "bold")]
+    size = style.TITLE_SIZE
+    lines = [line for part in parts for line in balanced_lines(part, room, size, "bold")]
     return lines if len(lines) == len(whole) else whole
 
 
@@ -200,10 +187,6 @@ class _Page:
         """Return the size of the axes of a panel."""
         return Size(self.axes_width, self.heights[index // self.columns])
 
-    def has_y_label(self, index: int) -> bool:
-        """Whether the vertical axis of a panel has a label."""
-        return self.differ_beside or index % self.columns == 0
-
     def has_x_label(self, index: int) -> bool:
         """Whether the horizontal axis has a label; not where the panel below has the same."""
         below = self.panels[index + self.columns :][:1]
@@ -240,11 +223,11 @@ def _heads(page: _Page, title: str, *, bare: bool) -> list[Stack]:
         for panel in row:
             own = "" if bare or panel.title == title else panel.title
             goal = "; ".join(filter(None, (panel.goal, panel.renderer.remark(panel))))
-            titles.append(balanced_lines(own, width, PANEL_TITLE, "bold"))
-            goals.append(lines_of("" if bare else goal, width, SMALL))
+            titles.append(balanced_lines(own, width, style.PANEL_TITLE, "bold"))
+            goals.append(lines_of("" if bare else goal, width, style.SMALL))
         gap = HEAD_GAP + max(panel.renderer.strip(panel) for panel in row)
         heads += [
-            [Text(own, PANEL_TITLE, INK, "bold"), Text(goal, SMALL), gap]
+            [Text(own, style.PANEL_TITLE, style.INK, "bold"), Text(goal, style.SMALL), gap]
             for own, goal in zip(_equally_high(titles), _equally_high(goals), strict=True)
         ]
     return heads
@@ -273,11 +256,11 @@ def _draw_panel(
     panel.renderer.draw(axes, panel, size)
     x_label, y_label = panel.labels
     if page.has_x_label(index):
-        axes.set_xlabel(x_label, fontsize=LABEL, labelpad=2.5)
+        axes.set_xlabel(x_label, fontsize=style.LABEL, labelpad=2.5)
     # An axis of one value has no ticks, and needs no name.
-    if page.has_y_label(index) and len(axes.get_yticks()):
-        lines = balanced_lines(y_label, size.height + Y_LABEL_OVERHANG, LABEL)
-        axes.set_ylabel("\n".join(lines), fontsize=LABEL, labelpad=2.5)
+    if (page.differ_beside or index % page.columns == 0) and len(axes.get_yticks()):
+        lines = balanced_lines(y_label, size.height + Y_LABEL_OVERHANG, style.LABEL)
+        axes.set_ylabel("\n".join(lines), fontsize=style.LABEL, labelpad=2.5)
     draw_stack(figure, axes, head, 0.0, 0.0)
     down = TICKS + X_LABEL * page.has_x_label(index) + FOOT_GAP + foot.inches
     foot.draw(axes, axes.transAxes + ScaledTranslation(0, -down, figure.dpi_scale_trans))

@@ -24,14 +24,10 @@ if TYPE_CHECKING:
 
 # Names take at most this share of the axes, and more lines where they need more room.
 _MOST_FOR_NAMES = 0.55
-# Inches of a line of names, and between names and the axis of batch sizes.
-_LINE, _GAP = 0.108, 0.1
-# Fewer lines than this are further apart.
-_FEWEST_LINES = 8
-# An arrow leads on from a bound by this factor.
-_ARROW = 2.0
-# Numbers such as 16,384 need more room than powers.
-_ROOM_FOR_NUMBERS = 0.85
+_LINE, _GAP = 0.108, 0.1  # inches of a line of names, and between names and the axis of batch sizes
+_FEWEST_LINES = 8  # fewer lines than this are further apart
+_ARROW = 2.0  # an arrow leads on from a bound by this factor
+_ROOM_FOR_NUMBERS = 0.85  # numbers such as 16,384 need more room than powers
 _MARKER_SIZE, _SMALL_MARKER_SIZE = 3.6, 2.6
 
 

@@ -90,8 +90,7 @@ RENDERERS: Mapping[PanelKind, Renderer] = {
 }
 
 
-# Goals of more curves than this would be a paragraph over the panel.
-MOST_GOALS = 4
+MOST_GOALS = 4  # goals of more curves than this would be a paragraph over the panel
 
 
 def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
@@ -121,18 +120,11 @@ def _panel(
     colour_of: Mapping[str, str],
     places: Mapping[str, int],
 ) -> Panel:
-    curves = [
-        Curve(
-            name=part.item(0, "series"),
-            label=readable(part.item(0, "series")),
-            colour=colour_of[part.item(0, "series")],
-            place=places[part.item(0, "series")],
-            release=part.item(0, "release"),
-            release_index=part.item(0, "release_order") - 1,
-            rows=part,
-        )
-        for part in frame.partition_by("series_order", "release_order", maintain_order=True)
-    ]
+    curves = []
+    for part in frame.partition_by("series_order", "release_order", maintain_order=True):
+        name, release, order = part.select("series", "release", "release_order").row(0)
+        look = readable(name), colour_of[name], places[name]
+        curves.append(Curve(name, *look, release, order - 1, part))
     renderer = RENDERERS[frame.item(0, "kind")]
     hidden = [curve for curve in curves if any(map(partial(_covers, curve), curves))]
     curves = [curve for curve in curves if curve not in hidden]

@@ -11,23 +11,11 @@ import polars as pl
 from matplotlib.transforms import ScaledTranslation
 
 from dbtool.core.errors import counted
+from dbtool.figures import style
 from dbtool.figures.names import readable
 from dbtool.figures.panels import Renderer
 from dbtool.figures.scales import Size, Span, equal_octaves, given_span, set_scales, span_of
 from dbtool.figures.scaling import NOTE, draw_findings
-from dbtool.figures.style import (
-    CROSSES,
-    DASHES,
-    FAINT,
-    KEY,
-    LABEL,
-    MARKER_SIZE,
-    MARKERS,
-    PERFECT,
-    QUIET,
-    dots,
-    draw_strip,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,11 +26,9 @@ if TYPE_CHECKING:
     from dbtool.figures.specs import Scale
 
 
-# Octaves between the outermost points and the ends of an axis.
-MARGIN = 0.7
+MARGIN = 0.7  # octaves between the outermost points and the ends of an axis
 FEWEST_OCTAVES = 4.0
-# A border of the searched range this many octaves from a point is drawn.
-NEAR_BORDER = 1.5
+NEAR_BORDER = 1.5  # a border of the searched range this many octaves from a point is drawn
 INTERVAL = (
     "Perfect scaling is fitted to the points before returns diminish; its interval is that of "
     "their mean."
@@ -53,10 +39,8 @@ REPLICATES = (
 )
 # Bands of more curves than this would hide them, and more guides be a hatching.
 MOST_BANDS = MOST_GUIDES = 3
-# Guides nearer to each other than this share lie over each other, and are drawn once.
-ALIKE = 0.1
-# A list of more curves than this is left to the CSV.
-MOST_LISTED = 4
+ALIKE = 0.1  # guides nearer to each other than this share lie over each other, and are drawn once
+MOST_LISTED = 4  # a list of more curves than this is left to the CSV
 # Slopes, between logarithmic axes, of lines to compare with; by the columns that hold them.
 SLOPES: Mapping[str, float] = {"perfect": -1.0, "linear": 1.0, "square_root": 0.5}
 BAND_ALPHA = 0.14
@@ -118,10 +102,10 @@ class LineRenderer(Renderer):
             if bands:
                 _draw_band(axes, curve, 2 + index / 100)
             _draw_curve(axes, curve, 3 + index, self.sample(curve), positive=positive)
-            ring = {"zorder": 3 + index, "label": f"ring: {curve.name}", **KEY["ring"].look}
-            dots(axes, curve.marked("at_border"), **ring)
-        if self.counts_steps:
-            _draw_unreached(axes, panel)
+            ring = {"zorder": 3 + index, "label": f"ring: {curve.name}", **style.KEY["ring"].look}
+            style.dots(axes, curve.marked("at_border"), **ring)
+        if strip := self.strip(panel):
+            _draw_unreached(axes, panel, strip - STRIP_GAP)
         if panel.findings:
             draw_findings(axes, panel.findings, size.height)
         if not any(y > 0 or not positive for y in panel.values("y")):
@@ -129,7 +113,7 @@ class LineRenderer(Renderer):
             axes.set_yticks([])
             axes.set_yticks([], minor=True)
             at = {"transform": axes.transAxes, "ha": "center", "va": "center"}
-            axes.text(0.5, 0.5, why, {"size": LABEL, "color": QUIET, **at})
+            axes.text(0.5, 0.5, why, {"size": style.LABEL, "color": style.QUIET, **at})
 
     def _spans(self, panel: Panel, borders: list[float], size: Size) -> tuple[Span, Span]:
         x_scale, y_scale = panel.scales
@@ -157,15 +141,16 @@ class LineRenderer(Renderer):
 
     def strip(self, panel: Panel) -> float:
         """Return the height of the strip that marks batch sizes without a result."""
-        return _strip_height(panel) if self.counts_steps else 0.0
+        rows = sum(bool(curve.unreached()) for curve in panel.curves) if self.counts_steps else 0
+        return STRIP_GAP + 2 * STRIP_MARGIN + STRIP_STEP * (rows - 1) if rows else 0.0
 
     def sample(self, curve: Curve) -> Mapping[str, Any]:
         """Return the look of a marker on a line."""
         look = {"markerfacecolor": "white"} if curve.release_index else {}
         return look | {
-            "marker": MARKERS[curve.place % len(MARKERS)],
-            "linestyle": DASHES[curve.release_index % len(DASHES)],
-            "markersize": MARKER_SIZE,
+            "marker": style.MARKERS[curve.place % len(style.MARKERS)],
+            "linestyle": style.DASHES[curve.release_index % len(style.DASHES)],
+            "markersize": style.MARKER_SIZE,
             "linewidth": 1.4,
         }
 
@@ -240,7 +225,7 @@ def _shade_beyond(axes: Axes, curve: Curve) -> None:
     lows = [max(low, bottom) for _, low, _ in rows for _ in range(2)]
     highs = [min(high, top) for _, _, high in rows for _ in range(2)]
     for edges, end in ((lows, bottom), (highs, top)):
-        axes.fill_between(xs, edges, end, color=FAINT, lw=0, zorder=0, label="beyond")
+        axes.fill_between(xs, edges, end, color=style.FAINT, lw=0, zorder=0, label="beyond")
 
 
 def _where(what: str, rows: pl.DataFrame, where: pl.Expr, x: str) -> list[str]:
@@ -272,7 +257,7 @@ def _draw_curve(
     axes.plot(xs, ys, **look | {"marker": "", "label": f"line: {curve.name}", "zorder": order})
     known = [(x, y) for x, y in zip(xs, ys, strict=True) if not math.isnan(y)]
     alone = {"linestyle": "none", "label": f"points: {curve.name}", "zorder": order + 0.5}
-    dots(axes, known, **look | alone)
+    style.dots(axes, known, **look | alone)
 
 
 def _draw_band(axes: Axes, curve: Curve, order: float) -> None:
@@ -294,7 +279,7 @@ def _draw_band(axes: Axes, curve: Curve, order: float) -> None:
         line = {"linewidth": 0.6, "alpha": 0.7} | look
         if len(xs) == 1:
             axes.vlines(xs, bottoms, tops, **line)
-            line |= {"marker": "_", "markersize": MARKER_SIZE}
+            line |= {"marker": "_", "markersize": style.MARKER_SIZE}
         axes.fill_between(xs, bottoms, tops, alpha=BAND_ALPHA, linewidth=0, **look)
         for bounds in (lows, highs):
             axes.plot(xs, [math.nan if bound is None else bound for bound in bounds], **line)
@@ -308,7 +293,7 @@ def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
     guides = _guides(panel, name)
     shared = len(guides) == 1
     for curve, points in guides:
-        colour = PERFECT if shared else curve.colour
+        colour = style.PERFECT if shared else curve.colour
         columns = curve.columns("x", f"{name}_low", f"{name}_high")
         bounds = [row for row in columns if None not in row]
         if len(bounds) > 1:
@@ -317,7 +302,11 @@ def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
             axes.fill_between(xs, lows, highs, **band)
         if len(points) > 1:
             width, alpha = (1.0, 1.0) if shared else (0.8, 0.65)
-            look = {"linestyle": KEY[name].look["linestyle"], "linewidth": width, "alpha": alpha}
+            look = {
+                "linestyle": style.KEY[name].look["linestyle"],
+                "linewidth": width,
+                "alpha": alpha,
+            }
             look |= {"color": colour, "zorder": 2, "label": f"{name}: {curve.name}"}
             axes.plot(*zip(*sorted(points.items()), strict=True), **look)
 
@@ -346,23 +335,13 @@ def _guides(panel: Panel, name: str) -> list[tuple[Curve, dict[float, float]]]:
     ]
 
 
-def _draw_unreached(axes: Axes, panel: Panel) -> None:
+def _draw_unreached(axes: Axes, panel: Panel, height: float) -> None:
     """Mark each x at which no trial reached the goal, in a strip above the axes, a row a curve."""
-    rows = [curve for curve in panel.curves if curve.unreached()]
-    if not rows:
-        return
-    height = _strip_height(panel) - STRIP_GAP
-    draw_strip(axes, 1, STRIP_GAP, height, clip_on=False, label="strip")
-    for row, curve in enumerate(rows):
+    style.draw_strip(axes, 1, STRIP_GAP, height, clip_on=False, label="strip")
+    for row, curve in enumerate(curve for curve in panel.curves if curve.unreached()):
         up = STRIP_GAP + height - STRIP_MARGIN - STRIP_STEP * row
         at = axes.get_xaxis_transform() + ScaledTranslation(0, up, axes.figure.dpi_scale_trans)
         look = {"clip_on": False, "zorder": 9, "label": f"unreached: {curve.name}"}
-        look |= KEY["unreached"].look | {"color": curve.colour}
-        look |= {"marker": CROSSES[curve.release_index % len(CROSSES)]}
-        dots(axes, [(x, 1.0) for x in curve.unreached()], transform=at, **look)
-
-
-def _strip_height(panel: Panel) -> float:
-    """Return the height of the strip with crosses in inches; 0 without crosses."""
-    rows = sum(bool(curve.unreached()) for curve in panel.curves)
-    return STRIP_GAP + 2 * STRIP_MARGIN + STRIP_STEP * (rows - 1) if rows else 0.0
+        look |= style.KEY["unreached"].look | {"color": curve.colour}
+        look |= {"marker": style.CROSSES[curve.release_index % len(style.CROSSES)]}
+        style.dots(axes, [(x, 1.0) for x in curve.unreached()], transform=at, **look)

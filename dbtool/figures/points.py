@@ -285,10 +285,8 @@ def _literal(value: object) -> str:
     return sql_text(value) if isinstance(value, str) else repr(value)
 
 
-FETCH = "`dbtool fetch` and `dbtool import batch_science_data.tar.bz2`"
 PUBLISHED = "published"
-# More commands than this would fill the page; the rest are like them.
-MOST_COMMANDS = 3
+MOST_COMMANDS = 3  # more commands than this would fill the page; the rest are like them
 
 
 @dataclass(frozen=True)
@@ -350,7 +348,8 @@ def what_fills(
     published = {each.workload for each in catalog()}
     ways = []
     if in_published and PUBLISHED not in releases and published.intersection(names):
-        ways.append(f"the published release ({FETCH})")
+        how = "`dbtool fetch` and `dbtool import batch_science_data.tar.bz2`"
+        ways.append(f"the published release ({how})")
     producible = [name for name in names if name in trainable]
     commands = [f"`dbtool produce {name}`" for name in producible[:MOST_COMMANDS]]
     if commands:

@@ -6,16 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from matplotlib.ticker import (
-    FixedFormatter,
-    FixedLocator,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    ScalarFormatter,
-    StrMethodFormatter,
-)
+from matplotlib import ticker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +20,7 @@ TICKS_PER_INCH = 2.6
 # Numbers with several digits need more room along a horizontal axis than powers do.
 NUMBERS_PER_INCH = 1.9
 OCTAVES_A_DECADE = math.log2(10)
-# Beyond this an axis would be mostly empty, and the octaves differ instead.
-MOST_WIDENING = 2.0
+MOST_WIDENING = 2.0  # beyond this an axis would be mostly empty, and the octaves differ instead
 # Ends of axes, in octaves and in plain numbers, beyond which Matplotlib overflows.
 _FURTHEST = {"log2": 1020.0, "log10": 1020.0, "linear": 1e300}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -73,11 +63,8 @@ class Span:
 def span_of(values: Iterable[float], scale: Scale, shortest: float, margin: float = 0.0) -> Span:
     """Return the interval of an axis that contains some values.
 
-    Args:
-        values: those that a logarithmic axis has no room for are passed over.
-        scale: of the axis.
-        shortest: the least length.
-        margin: the share of the length that is added at each end.
+    Those that a logarithmic axis has no room for are passed over. The interval has at least the
+    length `shortest`, and grows by the share `margin` of its length at each end.
 
     Example:
         >>> span_of([1, 8], "log2", shortest=2)
@@ -125,24 +112,26 @@ def _set_scale(axes: Axes, which: str, scale: Scale, span: Span, inches: float) 
     room = max(2, round(inches * TICKS_PER_INCH))
     if scale == "linear":
         count = max(2, round(inches * NUMBERS_PER_INCH)) if which == "x" else room
-        axis.set_major_locator(MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]))
-        axis.set_major_formatter(ScalarFormatter(useOffset=False))
+        axis.set_major_locator(ticker.MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_formatter(ticker.ScalarFormatter(useOffset=False))
     else:
         base = 2 if scale == "log2" else 10
         (axes.set_xscale if which == "x" else axes.set_yscale)("log", base=base)
         low, high = (end / OCTAVES_A_DECADE for end in (span.low, span.high))
         decades = high - low
         if base == 10 and math.floor(high) <= math.ceil(low):
-            axis.set_major_locator(LogLocator(10, subs=_digits(decades), numticks=99))
-            axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            axis.set_major_locator(ticker.LogLocator(10, subs=_digits(decades), numticks=99))
+            axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
         else:
             exponents = _exponents(base, span, room)
-            axis.set_major_locator(FixedLocator([float(base) ** each for each in exponents]))
-            axis.set_major_formatter(FixedFormatter([power(base, each) for each in exponents]))
+            axis.set_major_locator(ticker.FixedLocator([float(base) ** each for each in exponents]))
+            names = [power(base, each) for each in exponents]
+            axis.set_major_formatter(ticker.FixedFormatter(names))
         # Small ticks cost more time than all else of an axis, and tell little between octaves.
-        between = LogLocator(10, subs="all", numticks=99) if base == 10 and decades < 2.5 else None
-        axis.set_minor_locator(between or NullLocator())
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_minor_locator(ticker.NullLocator())
+        if base == 10 and decades < 2.5:
+            axis.set_minor_locator(ticker.LogLocator(10, subs="all", numticks=99))
+        axis.set_minor_formatter(ticker.NullFormatter())
     (axes.set_xlim if which == "x" else axes.set_ylim)(span.ends(scale))
 
 

@@ -46,14 +46,10 @@ NOTE = (
     "sizes, and up to where larger ones are of use, as far as the measurements tell. An arrow "
     "leads on beyond the axes."
 )
-# Batch sizes where the curve bends.
-_KNEES = ("perfect to", "useful to")
-# A curve is drawn through so many points.
-_POINTS = 200
-# Of a normal median, 95 % lie within as many standard errors.
-_TWO_SIDED = 1.96
-# Critical batch sizes nearer to each other than this are drawn once.
-_ALIKE = 0.01
+_KNEES = ("perfect to", "useful to")  # batch sizes where the curve bends
+_POINTS = 200  # a curve is drawn through so many points
+_TWO_SIDED = 1.96  # of a normal median, 95 % lie within as many standard errors
+_ALIKE = 0.01  # critical batch sizes nearer to each other than this are drawn once
 # Inches from a row to the next, and from the axis to the middle of the lowest.
 _ROW, _LOWEST = 0.115, 0.08
 

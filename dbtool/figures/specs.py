@@ -39,8 +39,7 @@ DATA_FORMATS = ("csv", "json", "parquet")
 ALL = "all"
 """The word for every figure."""
 _NARROWEST, _WIDEST = 2.5, 40.0
-# Narrower pictures are for a column of print, which has a caption of its own.
-_COLUMN = 4.5
+_COLUMN = 4.5  # narrower pictures are for a column of print, which has a caption of its own
 _NUMBER = re.compile(r"(?:fig(?:ure)?\.?[ _-]?)?0*([1-9][0-9]*[a-z]?)", re.IGNORECASE)
 
 

@@ -90,8 +90,7 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", "p", ">")
 DASHES: Sequence[Any] = ("-", (0, (2.6, 1.1)), (0, (1, 1)), (0, (5, 1.2, 1, 1.2)), (0, (8, 2)))
 CROSSES = ("x", "+", "1", "2", "3")
 DASHED, DOTTED, FRAME = (0, (4, 2.2)), (0, (1, 1.8)), (0, (1, 1.6))
-# Points.
-MARKER_SIZE, CURVE_WIDTH, RING_SIZE = 4.6, 1.2, 5.5
+MARKER_SIZE, CURVE_WIDTH, RING_SIZE = 4.6, 1.2, 5.5  # points
 FAINT_LINE = "#b4bcc6"
 
 

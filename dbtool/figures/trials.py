@@ -10,25 +10,10 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
 from dbtool.core.errors import counted
+from dbtool.figures import style
 from dbtool.figures.names import readable
 from dbtool.figures.panels import Renderer
 from dbtool.figures.scales import OCTAVES_A_DECADE, Span, given_span, power, set_scales, span_of
-from dbtool.figures.style import (
-    ACCENT,
-    BAND,
-    CROSSES,
-    CURVE_WIDTH,
-    DASHES,
-    FAINT_LINE,
-    FRAME,
-    INK,
-    KEY,
-    PERFECT,
-    QUIET,
-    TINY,
-    dots,
-    star_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,24 +28,20 @@ ACHIEVED, NOT_ACHIEVED, INFEASIBLE = "goal achieved", "goal not achieved", "infe
 # By the index of a release; the crosses of infeasible trials differ from its dots.
 DOTS = ("o", "s", "D", "v", "P")
 SIZES: Mapping[str, float] = {ACHIEVED: 3.2, NOT_ACHIEVED: 2.6, INFEASIBLE: 2.9}
-# More contours than this a panel would be a hatching.
-MOST_CONTOURS = 6
-# A contour's label stands in from the edge that it runs into.
-LABEL_INSET = 0.015
-# In sizes of their type, with what rotating them adds.
-LABEL_HEIGHT = 1.8
+MOST_CONTOURS = 6  # more contours than this a panel would be a hatching
+LABEL_INSET = 0.015  # a contour's label stands in from the edge that it runs into
+LABEL_HEIGHT = 1.8  # in sizes of their type, with what rotating them adds
 LEAST_ROOM_FOR_LABEL = 0.3
 CONTOUR_LABEL: dict[str, Any] = {
-    "size": TINY,
-    "color": QUIET,
+    "size": style.TINY,
+    "color": style.QUIET,
     "rotation_mode": "anchor",
     "ha": "right",
     "va": "bottom",
     "zorder": 5,
     "bbox": {"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 0.4},
 }
-# Of a scatter plot of one metaparameter.
-FLAT_ASPECT = 0.25
+FLAT_ASPECT = 0.25  # of a scatter plot of one metaparameter
 # Octaves from a batch size to the lanes of its outcomes, and half the width of its column.
 LANES: Mapping[str, float] = {ACHIEVED: -0.22, INFEASIBLE: 0.22}
 HALF_COLUMN = 0.36
@@ -74,7 +55,7 @@ class _OutcomeRenderer(Renderer):
         crossed = curve.name == INFEASIBLE
         return {
             "linestyle": "none",
-            "marker": (CROSSES if crossed else DOTS)[curve.release_index % len(DOTS)],
+            "marker": (style.CROSSES if crossed else DOTS)[curve.release_index % len(DOTS)],
             "markersize": SIZES.get(curve.name, SIZES[ACHIEVED]),
             "markeredgewidth": 0.8 if crossed else 0.0,
         }
@@ -84,13 +65,13 @@ class _OutcomeRenderer(Renderer):
         rows = list(zip(xs, curve.column("y"), curve.column("best"), strict=True))
         look = {"color": curve.colour, "zorder": 4 if curve.name == ACHIEVED else 3}
         look |= {"label": f"trials: {curve.name}", **self.sample(curve)}
-        dots(axes, [(x, y) for x, y, _ in rows], **look)
+        style.dots(axes, [(x, y) for x, y, _ in rows], **look)
         (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
         first = [
             (x, y) for x, y, best in rows if best and left <= x <= right and bottom <= y <= top
         ]
         star = {"zorder": 6, "clip_on": False, "label": f"best: {curve.release}"}
-        dots(axes, first, **star | star_of(curve.release_index))
+        style.dots(axes, first, **star | style.star_of(curve.release_index))
 
 
 class ScatterRenderer(_OutcomeRenderer):
@@ -158,7 +139,7 @@ def _draw_space(axes: Axes, panel: Panel) -> None:
     if not xs or not ys:
         return
     x, y = (Span(min(ends), max(ends)).drawable("linear") for ends in (xs, ys))
-    look = {**KEY["search space"].look, "fill": False, "zorder": 1.5, "label": "search space"}
+    look = {**style.KEY["search space"].look, "fill": False, "zorder": 1.5, "label": "search space"}
     axes.add_patch(Rectangle((x.low, y.low), x.length, y.length, **look))
 
 
@@ -168,7 +149,7 @@ def _draw_contours(axes: Axes, x: Span, y: Span, size: Size) -> None:
     exponents = range(math.ceil(low + 0.2), math.floor(high - 0.2) + 1)
     every = max(1, math.ceil(len(exponents) / MOST_CONTOURS))
     angle = math.degrees(math.atan((size.height / y.length) / (size.width / x.length)))
-    top = y.high - TINY * LABEL_HEIGHT / 72 / size.height * y.length
+    top = y.high - style.TINY * LABEL_HEIGHT / 72 / size.height * y.length
     for exponent in exponents:
         if exponent % every:
             continue
@@ -177,7 +158,7 @@ def _draw_contours(axes: Axes, x: Span, y: Span, size: Size) -> None:
         left, right = max(x.low, y.low + shift), min(x.high, y.high + shift)
         ends = [2**left, 2**right]
         heights = [2 ** (left - shift), 2 ** (right - shift)]
-        axes.plot(ends, heights, color=PERFECT, linewidth=0.6, zorder=1, label="contours")
+        axes.plot(ends, heights, color=style.PERFECT, linewidth=0.6, zorder=1, label="contours")
         if (right - left) / x.length * size.width < LEAST_ROOM_FOR_LABEL:
             continue
         at = min(right - LABEL_INSET * x.length, top + shift)
@@ -225,19 +206,18 @@ def _draw_bands(axes: Axes, panel: Panel) -> None:
         for x, low, high in sorted(ranges)
     ]
     if boxes:
-        bands = PolyCollection(boxes, facecolors=BAND, linewidths=0, zorder=0.5)
+        bands = PolyCollection(boxes, facecolors=style.BAND, linewidths=0, zorder=0.5)
         bands.set_label("searched range")
         axes.add_collection(bands, autolim=False)
 
 
-# More lines than this cannot be told apart by colour.
-MOST_NAMED_CURVES = 20
+MOST_NAMED_CURVES = 20  # more lines than this cannot be told apart by colour
 SMALL_RING_SIZE, LONE_SIZE = 4.0, 2.4
 MARGIN_SHARE = 0.05
 SHORTEST = {"log2": 3.0, "log10": 1.7, "linear": 1e-6}
 # The trials of a whole study, and the one that was first.
-FAINT_CURVE = {"color": FAINT_LINE, "linewidth": 0.5, "linestyle": "-", "zorder": 2.2}
-FIRST_CURVE = {"color": ACCENT, "zorder": 4}
+FAINT_CURVE = {"color": style.FAINT_LINE, "linewidth": 0.5, "linestyle": "-", "zorder": 2.2}
+FIRST_CURVE = {"color": style.ACCENT, "zorder": 4}
 
 
 class CurveRenderer(Renderer):
@@ -267,7 +247,7 @@ class CurveRenderer(Renderer):
         )
         set_scales(axes, panel.scales, x, y, size)
         for goal in goals:
-            axes.axhline(goal, zorder=2, label="goal", **KEY["goal"].look)
+            axes.axhline(goal, zorder=2, label="goal", **style.KEY["goal"].look)
         named = self.names_curves(panel)
         rest = "others" if any(any(curve.column("best")) for curve in panel.curves) else "study"
         for index, (curve, line) in enumerate(lines):
@@ -286,18 +266,20 @@ class CurveRenderer(Renderer):
 
     def sample(self, curve: Curve) -> Mapping[str, Any]:
         """Return the look of a line."""
-        dashes = DASHES[curve.release_index % len(DASHES)]
-        return {"linestyle": dashes, "linewidth": CURVE_WIDTH}
+        dashes = style.DASHES[curve.release_index % len(style.DASHES)]
+        return {"linestyle": dashes, "linewidth": style.CURVE_WIDTH}
 
 
 def _draw_readings(axes: Axes, curve: Curve, *, named: bool) -> None:
     """Draw rings at the points that are read; of a whole study, also lines to the axis."""
     read = curve.marked("read_off")
-    own = {"color": curve.colour, "markersize": SMALL_RING_SIZE} if named else {"color": INK}
-    dots(axes, read, zorder=7, label=f"read off: {curve.name}", **KEY["read off"].look | own)
+    own = {"color": curve.colour, "markersize": SMALL_RING_SIZE} if named else {"color": style.INK}
+    style.dots(
+        axes, read, zorder=7, label=f"read off: {curve.name}", **style.KEY["read off"].look | own
+    )
     if read and not named:
         xs, ys = zip(*read, strict=True)
-        axes.vlines(xs, axes.get_ylim()[0], ys, INK, FRAME, linewidths=0.9, zorder=2.5)
+        axes.vlines(xs, axes.get_ylim()[0], ys, style.INK, style.FRAME, linewidths=0.9, zorder=2.5)
 
 
 def _goals(panel: Panel) -> list[float]:

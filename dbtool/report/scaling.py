@@ -247,13 +247,8 @@ def scaling_of_trials(
 ) -> ScalingReport:
     """Return the report of trials, with all that its text and its rows need.
 
-    Args:
-        db: the database of the trials.
-        crossings: their rows of `Database.crossings`.
-        settings: the settings of the analysis.
-        workloads: names of those to report on.
-        against: of the one whose critical batch sizes are compared with theirs.
-        law: the column that critical batch sizes are a power of.
+    The crossings are rows of `Database.crossings`, of the workloads to report on and of the one
+    that these are compared `against`.
 
     Raises:
         UsageError: the trials `against` are of several workloads.

@@ -218,27 +218,21 @@ def _sources(scaling: Scaling) -> Iterator[str]:
         yield f"From {_compared(scaling)}{sizes}."
     unreached = [each.batch_size for each in scaling.steps if math.isinf(each.upper)]
     missed = [size for size in unreached if size not in scaling.ended]
-    if missed:
-        yield f"At {_sizes(missed)} the goal was not reached; that counts as a bound."
-    if scaling.ended:
-        yield (
-            f"At {_sizes(scaling.ended)} steps are unknown, since the search ended first; that "
-            "counts as a bound."
-        )
-    if scaling.diverged:
-        yield f"At {_sizes(scaling.diverged)} most trials diverged, which tells nothing of steps."
-    if scaling.windowed:
-        size = counted(len(scaling.windowed), "batch size")
-        yield (
-            f"At {size} the search was in a window around the best of the next one, in which as "
-            "many trials come further than in the whole space."
-        )
-    if scaling.wide:
-        yield f"At {_sizes(scaling.wide)} it was in the whole space: steps there count as a bound."
-    if scaling.left_out:
-        yield f"Left out are {_sizes(scaling.left_out)}, with fewer trials (--trials)."
-    if scaling.wanted:
-        yield f"Studies at batch sizes {_sizes(scaling.wanted)} would tell more."
+    ended = "At {} steps are unknown, since the search ended first; that counts as a bound."
+    windowed = (
+        f"At {counted(len(scaling.windowed), 'batch size')} the search was in a window around the "
+        "best of the next one, in which as many trials come further than in the whole space."
+    )
+    told: tuple[tuple[Sequence[float], str], ...] = (
+        (missed, "At {} the goal was not reached; that counts as a bound."),
+        (scaling.ended, ended),
+        (scaling.diverged, "At {} most trials diverged, which tells nothing of steps."),
+        (scaling.windowed, windowed),
+        (scaling.wide, "At {} it was in the whole space: steps there count as a bound."),
+        (scaling.left_out, "Left out are {}, with fewer trials (--trials)."),
+        (scaling.wanted, "Studies at batch sizes {} would tell more."),
+    )
+    yield from (words.format(_sizes(sizes)) for sizes, words in told if sizes)
 
 
 def _compared(scaling: Scaling) -> str:
