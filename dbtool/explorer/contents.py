@@ -91,12 +91,8 @@ class Chosen:
 class Material:
     """What a page is made of.
 
-    Attributes:
-        db: the database.
-        chosen: the workloads.
-        figures: JSON, gzipped, from `dbtool.figures.plot.packed_figures`.
-        bibtex: how to cite the releases.
-        looks: colours and markers of series, from `dbtool.figures.style.page_looks`.
+    The figures are from `dbtool.figures.plot.packed_figures`, and the looks, which are colours and
+    markers of series, from `dbtool.figures.style.page_looks`.
     """
 
     db: Releases

@@ -24,16 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """The points of one series in one release, sorted by x.
+    """The points of one series in one release, sorted by x, with the columns of their kind.
 
-    Attributes:
-        name: the series' name in the query.
-        label: how the series is called on paper.
-        colour: of its line and markers; that of the series, in every release.
-        place: of the series among those of its panel, from 0; the shape of markers goes by it.
-        release: where the points are from.
-        release_index: of the release among those drawn, from 0; dashes and fill go by it.
-        rows: the points, with the columns of their kind.
+    The name is that in the query, and the label that on paper. The place of the series, from 0, has
+    a shape of markers; the index of the release among those drawn, from 0, has dashes and fill.
     """
 
     name: str
@@ -65,16 +59,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel: its heading and subtitle, its axes, and its curves.
+    """A panel: its heading and subtitle, its axes, and its curves in the query's order.
 
     Attributes:
-        kind: what its points are.
-        renderer: what draws it.
-        title: the heading.
         goal: the goal, or those of the curves, in words; "" where there is none.
-        labels: of the two axes.
-        scales: of the two axes.
-        curves: in the query's order.
         releases: how many releases the figure is drawn from.
         hidden: labels of series whose points are those of another of the same workload.
         findings: what an analysis found of its curve.

@@ -129,10 +129,7 @@ def plot_scaling(
     width: float | None = None,
     on_left_out: Callable[[str], None] = lambda _reason: None,
 ) -> Plot:
-    """Draw the steps to result of each workload in a panel, with the results of analysis.
-
-    Of several goals the critical batch size against the goal is drawn instead. db is None for steps
-    of a table. The width is in inches, None for as wide as suits the panels; see `scaling_points`.
+    """Draw what `ScalingReport.plot` says; db is None for steps of a table.
 
     Raises:
         UsageError: no picture is so wide.

@@ -96,12 +96,7 @@ FAINT_LINE = "#b4bcc6"
 
 @dataclass(frozen=True)
 class Mark:
-    """A line or a mark, as a legend or the key explains it.
-
-    Attributes:
-        text: what it means.
-        look: the properties of a Line2D.
-    """
+    """A line or a mark by the properties of a Line2D, and what it means in a legend or the key."""
 
     text: str
     look: dict[str, Any]

@@ -75,11 +75,8 @@ export class Curve {
   }
 
   /**
-   * The batch size whose steps exceed linear scaling from another one by a share (Zhang et al. 2024, arXiv 2410.21676,
-   * section 3.1); null where that one gains nothing.
-   *
-   * @param share o, for instance 0.2.
-   * @param start B0.
+   * The batch size whose steps exceed linear scaling from B0 by a share o (Zhang et al. 2024, arXiv 2410.21676, section 3.1);
+   * null where B0 gains nothing.
    */
   overhead(share: number, start: number): Estimate | null {
     if (start > this.critical / Math.min(sizeAt(this.bend, Math.log1p(share)), 1)) return null;
@@ -110,12 +107,7 @@ export class Curve {
   }
 }
 
-/**
- * `fit_curve`: fits a curve by interval likelihood; null where too few batch sizes reached the goal.
- *
- * @param given at least one.
- * @param level of the intervals, for instance 0.95.
- */
+/** `fit_curve`: fits a curve to at least one batch size by interval likelihood; null where too few reached the goal. */
 export function fitCurve(given: readonly StepsAt[], level: number): Curve | null {
   // Those of which neither bound is known, or for which the untrained network is enough, tell nothing.
   const steps = given.filter((each) => each.lower > 0 || (each.upper > 0 && each.upper < Infinity));
@@ -148,16 +140,12 @@ export function fitCurve(given: readonly StepsAt[], level: number): Curve | null
 }
 
 /**
- * `profile_bound`: how far the log likelihood may lie below its maximum within an interval.
+ * `profile_bound`: how far the log likelihood may lie below its maximum within an interval, Infinity where there are no more
+ * observations that are not mere bounds, n, than parameters, p.
  *
  * n / 2 log(1 + F / (n - p)), F being the quantile of the F distribution with 1 and n - p degrees of freedom.
- *
- * @param reached n, the observations that are not mere bounds.
- * @param curve p, the curve's parameters.
- * @param level of the interval.
- * @returns Infinity where there are no more observations than parameters.
  */
-export function profileBound(reached: number, curve: number, level: number): number {
+function profileBound(reached: number, curve: number, level: number): number {
   const freedom = reached - curve;
   if (freedom < 1) return Infinity;
   return (reached / 2) * Math.log1p(quantileOfF(freedom, level) / freedom);
@@ -231,10 +219,7 @@ export class Profile {
   readonly top: readonly [first: number, last: number];
   private readonly values: Float64Array;
 
-  /**
-   * @param grid evenly spaced.
-   * @param likelihood the log likelihood of a point.
-   */
+  /** Of points that are evenly spaced, and what their log likelihood is. */
   constructor(readonly grid: Float64Array, likelihood: (point: number) => number) {
     this.values = grid.map(likelihood);
     this.most = this.values.reduce((a, b) => Math.max(a, b));

@@ -43,12 +43,7 @@ function ratio([above, below]: Ratio, at: number): number {
   return top / bottom;
 }
 
-/**
- * The chances that at most 0, 1, … of so many independent trials succeed: `scipy.special.bdtr`.
- *
- * @param trials how many.
- * @param failure the logarithm of the chance that one does not succeed.
- */
+/** `scipy.special.bdtr`: the chances that at most 0, 1, … trials succeed, from the logarithm of the chance that one fails. */
 export function binomialChances(trials: number, failure: number): Float64Array {
   const odds = Math.log(-Math.expm1(failure)) - failure;
   const chances = new Float64Array(trials + 1);

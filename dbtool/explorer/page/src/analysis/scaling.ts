@@ -3,12 +3,9 @@
  * with the columns and nulls of `dbtool.analysis.tables`.
  */
 
-import { fitCurve } from "./critical";
-import type { Curve, Estimate, StepsAt } from "./critical";
-import { bestRate, fitLaws } from "./learningRates";
-import type { BestRate, RateLaw } from "./learningRates";
-import { equalTrials } from "./searches";
-import type { Search } from "./searches";
+import { type Curve, type Estimate, type StepsAt, fitCurve } from "./critical";
+import { type BestRate, type RateLaw, bestRate, fitLaws } from "./learningRates";
+import { type Search, equalTrials } from "./searches";
 
 // The defaults of `dbtool.analysis.scaling.Settings`; the page does not vary them.
 /** The level of all intervals. */
@@ -32,11 +29,7 @@ export interface Scaling {
   readonly rateLaw: RateLaw | null;
 }
 
-/**
- * `scaling_of_searches`: from a search a batch size, rising, at least one.
- *
- * @param trials at which searches are compared; null: as many as all have.
- */
+/** `scaling_of_searches`: from a search a batch size, rising, at least one; null trials are as many as all have. */
 export function scalingOfSearches(given: readonly Search[], trials: number | null): Scaling {
   const { enough, k } = equalTrials(given, trials);
   const hasWindows = enough.some((search) => search.study.windowed);
