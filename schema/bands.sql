@@ -82,11 +82,7 @@ counted AS (
         batch_size,
         is_alone,
         if(is_alone, steps, median_steps) AS steps,
-        CASE metaparameter_name
-            WHEN 'learning_rate' THEN learning_rate
-            WHEN 'effective_learning_rate' THEN learning_rate / nullif(1 - coalesce(momentum, 0), 0)
-            WHEN 'momentum' THEN 1 - momentum
-        END AS value,
+        metaparameter_of(metaparameter_name, learning_rate, momentum) AS value,
         row_number() OVER (study ORDER BY if(is_alone, settled.steps, median_steps) NULLS LAST, trial_id) AS place,
         count(*) OVER study AS n
     FROM settled

@@ -200,20 +200,20 @@ FROM (
 )
 ORDER BY panel_order, series_order, release_order, x;
 
--- The points of steps_points as optimal metaparameters, of the trial that reached the goal first: y is its learning_rate,
--- its effective_learning_rate (learning rate / (1 - momentum)), or 1 - momentum, as metaparameter_name says. linear and
--- square_root are the two scaling rules of learning rates through the curve's first point. low and high are the searched
+-- A trial's learning_rate, effective_learning_rate (learning rate / (1 - momentum)) or, as momentum, 1 - momentum.
+CREATE MACRO metaparameter_of(metaparameter_name, learning_rate, momentum) AS CASE metaparameter_name
+    WHEN 'learning_rate' THEN learning_rate
+    WHEN 'effective_learning_rate' THEN learning_rate / nullif(1 - coalesce(momentum, 0), 0)
+    WHEN 'momentum' THEN 1 - momentum
+END;
+
+-- The points of steps_points as optimal metaparameters: y is the metaparameter_of the trial that reached the goal first. linear
+-- and square_root are the two scaling rules of learning rates through the curve's first point. low and high are the searched
 -- range of y; at_border tells a trial near a border of it, where y is of two metaparameters near one of either's.
 CREATE MACRO optimal(points, metaparameter_name) AS TABLE
 WITH valued AS (
     SELECT
-        * REPLACE (
-            CASE metaparameter_name
-                WHEN 'learning_rate' THEN learning_rate
-                WHEN 'effective_learning_rate' THEN learning_rate / nullif(1 - coalesce(momentum, 0), 0)
-                WHEN 'momentum' THEN 1 - momentum
-            END AS y
-        ),
+        * REPLACE (metaparameter_of(metaparameter_name, learning_rate, momentum) AS y),
         CASE metaparameter_name
             WHEN 'learning_rate' THEN (search_space->'learning_rate'->>'min_value')::DOUBLE
             WHEN 'momentum' THEN 1 - (search_space->'momentum'->>'max_value')::DOUBLE
@@ -389,6 +389,11 @@ AND (workload_names IS NULL OR list_contains(workload_names, workload))
 AND coalesce(goal_value, goal) IS NOT NULL
 AND studies > 0
 QUALIFY row_number() OVER (PARTITION BY workload ORDER BY release_order) = 1;
+
+-- Those of any_workloads that were named or, where none were, the one with the most trials.
+CREATE MACRO named_or_largest(release_name, workload_names, goal_value) AS TABLE
+FROM any_workloads(release_name, workload_names, goal_value)
+WHERE workload_names IS NOT NULL OR is_largest;
 
 -- What the figures of one workload, or of a few, say above all panels: the one's title (NULL: panels name several), and that
 -- nobody has chosen it (NULL: someone has). chosen are rows of any_workloads.

@@ -352,6 +352,17 @@ SELECT * EXCLUDE (steps, median_steps, stands), median_steps AS steps
 FROM setting_steps(trial_rows)
 WHERE stands;
 
+-- Rows of trial_steps of all studies at their workloads' own goals, one a setting; see steps_of_settings. Searches in lockstep,
+-- which end, or drop, trials that might have reached the goal later, are left out unless with_lockstep.
+CREATE MACRO settings_at_own_goals(with_lockstep) AS TABLE
+WITH asked AS (
+    SELECT * EXCLUDE (examples, search_space, search), NULL AS asked_trials
+    FROM study_goals(NULL, NULL, NULL, NULL, NULL)
+    WHERE with_lockstep OR json_number(search, 'most_steps') IS NULL
+),
+trial_rows AS (FROM trial_steps('asked'))
+FROM steps_of_settings('trial_rows');
+
 -- Steps to result: of the rows of trial_steps those of the settings that were first to the goal, a row for each row of what
 -- was asked; see setting_steps. Of each study asked_trials count (NULL: all that do), the first by their numbers; ties in
 -- steps go to the smaller trial_id. Where none of them reached the goal, steps and all about the trial are NULL.
@@ -524,16 +535,7 @@ QUALIFY (row_number() OVER by_step - 1) % ceil(count(*) OVER whole / most_points
 -- say nothing.
 CREATE MACRO steps_to_result(release_name, workload_name, metric_name, goal_value, trial_count) AS TABLE
 WITH asked AS (
-    SELECT
-        release,
-        workload,
-        batch_size,
-        metric,
-        goal,
-        goal_inclusive,
-        trial_count AS asked_trials,
-        search_space,
-        CASE WHEN stopped THEN train_steps END AS stopped_at
+    SELECT * EXCLUDE (examples, search), trial_count AS asked_trials
     FROM study_goals(NULL, release_name, NULL, metric_name, goal_value)
     WHERE named_in(workload, workload_name)
 ),
@@ -554,7 +556,7 @@ SELECT
     momentum,
     metaparameters,
     search_space,
-    stopped_at
+    CASE WHEN stopped THEN train_steps END AS stopped_at
 FROM study_steps('trial_rows');
 
 -- The best measurement within a budget of steps and of examples, either of which may be NULL; see study_best. A study whose
@@ -563,14 +565,7 @@ CREATE MACRO best_measurements(
     release_name, workload_name, metric_name, most_steps, most_examples, trial_count
 ) AS TABLE
 WITH asked AS (
-    SELECT
-        release,
-        workload,
-        batch_size,
-        metric,
-        trial_count AS asked_trials,
-        most_steps AS most_steps,
-        most_examples AS most_examples
+    SELECT *, trial_count AS asked_trials, most_steps AS most_steps, most_examples AS most_examples
     FROM study_goals(NULL, release_name, NULL, metric_name, NULL)
     WHERE named_in(workload, workload_name)
     AND train_steps >= coalesce(most_steps, 0)

@@ -19,13 +19,6 @@
 WITH numbers(k) AS (
     VALUES (1), (2), (5), (10), (20), (50), (100)
 ),
-asked AS (
-    SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
-    FROM workloads
-    JOIN studies USING (release, workload)
-    WHERE json_number(search, 'most_steps') IS NULL
-),
-trial_rows AS (FROM trial_steps('asked')),
 ranked AS (
     SELECT
         release,
@@ -34,7 +27,7 @@ ranked AS (
         steps,
         row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY steps NULLS LAST) AS rank,
         count(*) OVER (PARTITION BY release, workload, batch_size) AS trials
-    FROM steps_of_settings('trial_rows')
+    FROM settings_at_own_goals(false)
     WHERE trial_id IS NOT NULL
 ),
 missed AS (

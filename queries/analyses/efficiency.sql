@@ -16,13 +16,7 @@
 -- critical batch sizes with intervals.
 --
 -- To change: 5 below.
-WITH asked AS (
-    SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
-    FROM workloads
-    JOIN studies USING (release, workload)
-),
-trial_rows AS (FROM trial_steps('asked')),
-setting_rows AS (FROM steps_of_settings('trial_rows')),
+WITH setting_rows AS (FROM settings_at_own_goals(true)),
 equal AS (FROM equal_trials('setting_rows', 5)),
 results AS (
     SELECT

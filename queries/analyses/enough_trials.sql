@@ -15,31 +15,17 @@
 WITH settings(within) AS (
     VALUES (1.1)
 ),
-asked AS (
-    SELECT
-        release,
-        workload,
-        batch_size,
-        metric,
-        goal,
-        goal_inclusive,
-        NULL AS asked_trials,
-        CASE WHEN stopped THEN train_steps END AS stopped_at
-    FROM workloads
-    JOIN studies USING (release, workload)
-),
-trial_rows AS (FROM trial_steps('asked')),
 ranked AS (
     SELECT
         release,
         workload,
         batch_size,
-        stopped_at,
+        CASE WHEN stopped THEN train_steps END AS stopped_at,
         steps,
         min(steps) OVER (PARTITION BY release, workload, batch_size) AS fewest,
         row_number() OVER (PARTITION BY release, workload, batch_size ORDER BY steps NULLS LAST, trial_id) AS k,
         count(*) OVER (PARTITION BY release, workload, batch_size) AS trials
-    FROM steps_of_settings('trial_rows')
+    FROM settings_at_own_goals(true)
     WHERE trial_id IS NOT NULL
 ),
 counted AS (

@@ -13,14 +13,7 @@
 -- lockstep: they end, or drop, trials that might have reached the goal later.
 --
 -- To change: 5 below.
-WITH asked AS (
-    SELECT release, workload, batch_size, metric, goal, goal_inclusive, NULL AS asked_trials
-    FROM workloads
-    JOIN studies USING (release, workload)
-    WHERE json_number(search, 'most_steps') IS NULL
-),
-trial_rows AS (FROM trial_steps('asked')),
-setting_rows AS (FROM steps_of_settings('trial_rows')),
+WITH setting_rows AS (FROM settings_at_own_goals(false)),
 ended AS (
     SELECT release, workload, batch_size, best_of AS trials, steps IS NOT NULL AS reached, learning_rate
     FROM equal_trials('setting_rows', 5)

@@ -1,14 +1,7 @@
 -- The best measurement within a budget of each study of the named workloads, in their order. Studies that did not train for as
 -- much as the budget, or ended at their goal, are left out.
 WITH asked AS (
-    SELECT
-        release,
-        workload,
-        batch_size,
-        metric,
-        $trials AS asked_trials,
-        $most_steps::BIGINT AS most_steps,
-        $most_examples::BIGINT AS most_examples
+    SELECT *, $trials AS asked_trials, $most_steps::BIGINT AS most_steps, $most_examples::BIGINT AS most_examples
     FROM study_goals($workloads, $release, $batch_sizes, $metric, NULL)
     WHERE train_steps >= coalesce($most_steps, 0)
         AND examples >= coalesce($most_examples, 0)

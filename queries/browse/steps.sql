@@ -1,14 +1,6 @@
 -- Steps to result of each study of the named workloads, in their order.
 WITH asked AS (
-    SELECT
-        release,
-        workload,
-        batch_size,
-        metric,
-        goal,
-        goal_inclusive,
-        $trials AS asked_trials,
-        CASE WHEN stopped THEN train_steps END AS stopped_at
+    SELECT * EXCLUDE (examples, search_space, search), $trials AS asked_trials
     FROM study_goals($workloads, $release, $batch_sizes, $metric, $goal)
 ),
 trial_rows AS (
@@ -27,7 +19,7 @@ SELECT
     trials,
     goal,
     metric,
-    stopped_at
+    CASE WHEN stopped THEN train_steps END AS stopped_at
 FROM study_steps('trial_rows')
 JOIN (SELECT release, workload, definition FROM workloads) USING (release, workload)
 ORDER BY list_position($workloads, workload), release, batch_size;

@@ -8,10 +8,9 @@ largest. No goal is needed.
 WITH chosen AS (
     -- Any number stands for a goal.
     SELECT workload_order, title, workload, metric, max(train_examples) AS train_examples
-    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], 0)
+    FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], 0)
     JOIN (SELECT release, workload, train_examples FROM workloads) USING (workload)
-    WHERE ($workloads::VARCHAR[] IS NOT NULL OR is_largest)
-    AND list_contains(drawn_releases($release::VARCHAR, $workloads::VARCHAR[]), release)
+    WHERE list_contains(drawn_releases($release::VARCHAR, $workloads::VARCHAR[]), release)
     GROUP BY ALL
 ),
 budgets(budget) AS (

@@ -6,10 +6,7 @@ first or, where none did, which had the best value. A point is a measurement; re
 reads. A curve is thinned to some 500 points, that one always kept; step 0, for which a logarithmic axis has no room, is left
 out.
 */
-WITH chosen AS (
-    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
-    WHERE $workloads::VARCHAR[] IS NOT NULL OR is_largest
-),
+WITH chosen AS (FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)),
 curves AS (
     SELECT
         dense_rank() OVER (ORDER BY workload_order) AS panel_order,

@@ -5,10 +5,7 @@ the study whose batch size is nearest to 256, a point a measurement: x the step,
 point strictly past the goal on any curve (ties: the smaller trial id) is the one that is read: read_off; best tells its
 curve. A curve is thinned to some 200 points, the one that is read off always kept; step 0 is left out.
 */
-WITH chosen AS (
-    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
-    WHERE $workloads::VARCHAR[] IS NOT NULL OR is_largest
-),
+WITH chosen AS (FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)),
 curves AS (
     SELECT
         row_number() OVER (ORDER BY workload_order) AS panel_order,

@@ -5,10 +5,7 @@ trial, x its learning rate, y its 1 - momentum (1 where none is searched), the s
 that reached the goal first. There is no budget: change the most_steps below. The parameter trials takes the first so many of
 all trials of each study.
 */
-WITH chosen AS (
-    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
-    WHERE $workloads::VARCHAR[] IS NOT NULL OR is_largest
-),
+WITH chosen AS (FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)),
 sizes AS (
     SELECT DISTINCT workload, batch_size
     FROM studies

@@ -6,10 +6,7 @@ the study that reached the goal first. One that lies at a border of the range (l
 found a better one. Where a range is another one at every batch size and not logarithmic, y is divided by the highest value
 that the study searched. The parameter trials takes the first so many of all trials of each study.
 */
-WITH chosen AS (
-    FROM any_workloads($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)
-    WHERE $workloads::VARCHAR[] IS NOT NULL OR is_largest
-),
+WITH chosen AS (FROM named_or_largest($release::VARCHAR, $workloads::VARCHAR[], $goal::DOUBLE)),
 searched AS (
     SELECT workload, search_space, unnest(json_keys(search_space)) AS metaparameter
     FROM studies
