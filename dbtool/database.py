@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:
-    from dbtool.analysis.sql_functions import register_scaling
+    from dbtool.analysis.answers import register_scaling
 
     register_scaling(cursor)
 

@@ -1,16 +1,23 @@
-"""Scalings of the workloads of a database, or of a table of steps."""
+"""Scalings of the workloads of a database, of a table of steps, or of a query's rows."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from dbtool.analysis.critical import StepsAt
-from dbtool.analysis.scaling import Scaling, Settings, scaling_of_searches, scaling_of_steps
+from dbtool.analysis.interval import NOTHING_KNOWN
+from dbtool.analysis.scaling import (
+    Scaling,
+    Settings,
+    scaling_of_searches,
+    scaling_of_steps,
+    scaling_without_rates,
+)
 from dbtool.analysis.searches import median_errors, middle, searches, spread
 from dbtool.core.errors import UsageError
 from dbtool.store.tables import TABLE_FILE, positive, text_table
@@ -20,10 +27,28 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    import duckdb
+
     from dbtool.analysis.searches import Search
 
-
 _NAMES = "batch_size, steps and, if there are several, workload"
+_TRIAL = {
+    "batch_size": ("BIGINT", pl.Int64),
+    "trial_id": ("BIGINT", pl.Int64),
+    "status": ("VARCHAR", pl.String),
+    "after": ("BIGINT", pl.Int64),
+    "steps": ("BIGINT", pl.Int64),
+    "learning_rate": ("DOUBLE", pl.Float64),
+    "momentum": ("DOUBLE", pl.Float64),
+    "setting": ("BIGINT", pl.Int64),
+    "search_space": ("VARCHAR", pl.String),
+    "search": ("VARCHAR", pl.String),
+    "stopped": ("BOOLEAN", pl.Boolean),
+}
+_SCALING = (
+    "STRUCT(critical DOUBLE, low DOUBLE, high DOUBLE, verdict VARCHAR, bend DOUBLE, "
+    "fewest_steps DOUBLE, trials BIGINT, studies STRUCT(batch_size DOUBLE, steps DOUBLE)[])"
+)
 
 
 @dataclass(frozen=True)
@@ -134,3 +159,39 @@ def _scaling(rows: pl.DataFrame, settings: Settings) -> Scaling:
     found = scaling_of_steps(known, settings)
     replicates = (int(min(counts)), int(max(counts))) if max(counts, default=1) > 1 else None
     return replace(found, replicates=replicates)
+
+
+def register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Register `scaling_of_trials(trials, count)` for the queries of a cursor.
+
+    Its arguments are the rows of `trial_crossings` of one workload as a list of structs, by
+    ascending batch size, and at how many trials searches are compared (0: as many as all have).
+    The result has the critical batch size (tradeoff) with its 95 % interval and verdict, the bend
+    and the fewest steps of the fitted curve (NULL where too few batch sizes reached the goal), and
+    the steps to result of each batch size that did.
+    """
+    fields = ", ".join(f"{name} {kind}" for name, (kind, _) in _TRIAL.items())
+    cursor.create_function(
+        "scaling_of_trials",
+        # DuckDB evaluates annotations.
+        lambda trials, count: _scaling_of_trials(trials, count),  # noqa: PLW0108
+        [f"STRUCT({fields})[]", "BIGINT"],
+        _SCALING,
+    )
+
+
+def _scaling_of_trials(trials: Sequence[dict[str, Any]], count: int) -> dict[str, Any]:
+    rows = pl.DataFrame(trials, {name: kind for name, (_, kind) in _TRIAL.items()})
+    scaling = scaling_without_rates(searches(rows), Settings(trials=count or None))
+    tradeoff, curve = scaling.tradeoff, scaling.curve
+    return (tradeoff or NOTHING_KNOWN).columns("critical", "low", "high") | {
+        "verdict": tradeoff.verdict if tradeoff else "not_identified",
+        "bend": curve.bend.value if curve else None,
+        "fewest_steps": curve.steps if curve else None,
+        "trials": scaling.trials,
+        "studies": [
+            {"batch_size": each.batch_size, "steps": each.upper}
+            for each in scaling.steps
+            if math.isfinite(each.upper)
+        ],
+    }

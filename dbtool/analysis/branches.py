@@ -18,6 +18,7 @@ import polars as pl
 
 from dbtool.analysis.best_of_k import ranks_around_median
 from dbtool.analysis.interval import Interval
+from dbtool.analysis.kinds import typed_rows
 from dbtool.analysis.noise_scale import noise_scale
 from dbtool.core.resources import query
 from dbtool.store.questions import Question, branched_from
@@ -32,14 +33,9 @@ TOLERANCE = 0.1
 _STUDY = ("release", "workload", "batch_size", "step")
 _NOISE = ("noise_scale", "noise_scale_low", "noise_scale_high")
 _OWN_NOISE = ("own_noise_scale", "own_noise_scale_low", "own_noise_scale_high")
-_ENDS = ("critical_batch_size", "low", "high", *_NOISE, *_OWN_NOISE)
-_SCHEMA = (
-    dict.fromkeys(("release", "workload"), pl.String)
-    | dict.fromkeys(("batch_size", "step"), pl.Int64)
-    | dict.fromkeys(_ENDS, pl.Float64)
-    | dict.fromkeys(("trials", "rates", "largest", "examples"), pl.Int64)
-    | dict.fromkeys(("tolerance", "level"), pl.Float64)
-)
+_CRITICAL = ("critical_batch_size", "low", "high")
+_COUNTED = ("trials", "rates", "largest", "examples", "tolerance", "level")
+_COLUMNS = (*_STUDY, *_CRITICAL, *_NOISE, *_OWN_NOISE, *_COUNTED)
 
 
 def branches_of(db: Releases, every: Iterable[str], workloads: Collection[str]) -> pl.DataFrame:
@@ -93,19 +89,12 @@ def branch_rows(
     made: list[dict[str, Any]] = []
     for key, rows in branches.group_by(_STUDY, maintain_order=True):
         same = rows.filter(pl.col("larger") == pl.col("batch_size"))
-        found = {
-            ("critical_batch_size", "low", "high"): _critical(rows, tolerance, level),
-            _NOISE: _noise_scale(same, "", level),
-            _OWN_NOISE: _noise_scale(same, "own_", level),
-        }
         made.append(
             {
                 **dict(zip(_STUDY, key, strict=True)),
-                **{
-                    name: value
-                    for names, each in found.items()
-                    for name, value in each.columns(*names).items()
-                },
+                **_critical(rows, tolerance, level).columns(*_CRITICAL),
+                **_noise_scale(same, "", level).columns(*_NOISE),
+                **_noise_scale(same, "own_", level).columns(*_OWN_NOISE),
                 "trials": rows["parent_trial"].n_unique(),
                 "rates": rows["rates"].min(),
                 "largest": rows["larger"].max(),
@@ -114,7 +103,7 @@ def branch_rows(
                 "level": level,
             }
         )
-    return pl.DataFrame(made, _SCHEMA)
+    return typed_rows(made, _COLUMNS)
 
 
 def _noise_scale(branches: pl.DataFrame, prefix: str, level: float) -> Interval:

@@ -12,20 +12,22 @@ optimum, the same number of trials comes further.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-import polars as pl
 from scipy.special import stdtrit
 
 from dbtool.analysis.best_of_k import chance_above
+from dbtool.analysis.kinds import typed_rows
 from dbtool.analysis.searches import FEWEST_TRIALS, searches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import polars as pl
 
     from dbtool.analysis.censored import Floats
     from dbtool.analysis.searches import Search
@@ -34,30 +36,6 @@ if TYPE_CHECKING:
 
 _UNKNOWN = 0.05
 _MOST_OPEN = 0.5  # between the least and the largest probability, for one between them to be told
-TASK_COLUMNS: dict[str, type[pl.DataType]] = {
-    "release": pl.String,
-    "collection": pl.String,
-    "dataset": pl.String,
-    "model": pl.String,
-    "metric": pl.String,
-    "goal": pl.Float64,
-}
-_COLUMNS: dict[str, type[pl.DataType]] = {
-    **TASK_COLUMNS,
-    "batch_size": pl.Int64,
-    "optimizer": pl.String,
-    "other": pl.String,
-    "optimizer_trials": pl.Int64,
-    "other_trials": pl.Int64,
-    "k": pl.Int64,
-    **{
-        f"{name}{end}": pl.Float64
-        for name in ("win", "loss")
-        for end in ("", "_certain", "_possible", "_low", "_high")
-    },
-    "neither": pl.Float64,
-    "missing": pl.String,
-}
 
 
 @dataclass(frozen=True)
@@ -81,6 +59,12 @@ class Task:
     goal: float
 
 
+TASK_COLUMNS = tuple(each.name for each in fields(Task))
+_COLUMNS = (
+    *(*TASK_COLUMNS, "batch_size", "optimizer", "other", "optimizer_trials", "other_trials", "k"),
+    *("win", "win_certain", "win_possible", "win_low", "win_high"),
+    *("loss", "loss_certain", "loss_possible", "loss_low", "loss_high", "neither", "missing"),
+)
 Tasks: TypeAlias = "Mapping[Task, Mapping[str, Sequence[Search]]]"
 """Searches of each task by optimizer, in the order of their batch sizes."""
 
@@ -288,7 +272,7 @@ def comparison_rows(tasks: Tasks, k: int | None = None, *, level: float = 0.95) 
         for (name, one), (other_name, other) in combinations(by_optimizer.items(), 2)
         for row in _pair_rows((name, one), (other_name, other), k, level)
     ]
-    return pl.DataFrame(made, schema=_COLUMNS)
+    return typed_rows(made, _COLUMNS)
 
 
 def _pair_rows(

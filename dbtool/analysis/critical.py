@@ -35,10 +35,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
-from dbtool.analysis.censored import fit_intervals
+from dbtool.analysis.censored import closed_interval, fit_intervals, peak, profile_bound, top
 from dbtool.analysis.interval import Interval
 from dbtool.analysis.kinds import Form
-from dbtool.analysis.profile_likelihood import closed_interval, peak, profile_bound, top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

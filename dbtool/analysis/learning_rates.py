@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from dbtool.analysis.censored import fit_intervals
-from dbtool.analysis.interval import Interval
-from dbtool.analysis.profile_likelihood import (
+from dbtool.analysis.censored import (
     MISSED,
     closed_interval,
+    fit_intervals,
     peak,
     profile_bound,
     top,
 )
+from dbtool.analysis.interval import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

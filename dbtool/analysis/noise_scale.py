@@ -26,6 +26,7 @@ import polars as pl
 from scipy.special import stdtrit
 
 from dbtool.analysis.interval import NOTHING_KNOWN, Interval
+from dbtool.analysis.kinds import typed_rows
 from dbtool.analysis.learning_rates import NEARLY
 from dbtool.core.resources import query
 from dbtool.store.questions import Question
@@ -43,25 +44,11 @@ PHASES = 3
 FEWEST_BLOCKS = 5
 """With fewer blocks nothing is reported."""
 _BLOCKS = 10  # the least number of blocks: with fewer trials, each is cut into several
-_COLUMNS: dict[str, type[pl.DataType]] = {
-    "release": pl.String,
-    "workload": pl.String,
-    "metric": pl.String,
-    "goal": pl.Float64,
-    "batch_size": pl.Int64,
-    "phase": pl.Int64,
-    "noise_scale": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "critical_batch_size": pl.Float64,
-    "ratio": pl.Float64,
-    "ratio_low": pl.Float64,
-    "ratio_high": pl.Float64,
-    "trials": pl.Int64,
-    "measurements": pl.Int64,
-    "blocks": pl.Int64,
-    "level": pl.Float64,
-}
+_COLUMNS = (
+    *("release", "workload", "metric", "goal", "batch_size", "phase", "noise_scale", "low", "high"),
+    *("critical_batch_size", "ratio", "ratio_low", "ratio_high"),
+    *("trials", "measurements", "blocks", "level"),
+)
 
 
 def noise_scale(
@@ -168,7 +155,7 @@ def noise_scale_rows(
                 "level": level,
             }
         )
-    return pl.DataFrame(made, schema=_COLUMNS).sort(
+    return typed_rows(made, _COLUMNS).sort(
         "release", "workload", "batch_size", "phase", maintain_order=True
     )
 

@@ -16,13 +16,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from dbtool.analysis.comparison import quarter_of_fewest
+from dbtool.analysis.kinds import typed_rows
 from dbtool.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import polars as pl
 
     from dbtool.analysis.censored import Floats
     from dbtool.analysis.comparison import Task, Tasks
@@ -31,16 +33,9 @@ if TYPE_CHECKING:
 PROFILE_FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 # A ratio that equals a factor on paper counts as within it.
 _ROUNDING = 1 + 1e-12
-_ROWS: dict[str, type[pl.DataType]] = {
-    "optimizer": pl.String,
-    "factor": pl.Float64,
-    "share": pl.Float64,
-    "share_low": pl.Float64,
-    "share_high": pl.Float64,
-    "reached_share": pl.Float64,
-    "cells": pl.Int64,
-    "k": pl.Int64,
-}
+_COLUMNS = (
+    *("optimizer", "factor", "share", "share_low", "share_high", "reached_share", "cells", "k"),
+)
 
 
 def performance_profiles(
@@ -72,7 +67,7 @@ def performance_profiles(
     k = k or quarter_of_fewest(search for cell in whole for search in cell)
     common = [cell for cell in whole if k and all(search.trials >= k for search in cell)]
     rows = _rows(names, common, k, factors) if common and k else []
-    return pl.DataFrame(rows, schema=_ROWS)
+    return typed_rows(rows, _COLUMNS)
 
 
 def ratios(lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 import polars as pl
 
 from dbtool.analysis.interval import NOTHING_KNOWN, finite, ratio
-from dbtool.analysis.kinds import Kind
+from dbtool.analysis.kinds import Kind, typed_rows
 from dbtool.analysis.law import power_law
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ OF_ANY_STEPS = ("critical", "regimes", "steps", "costs", "recommended")
 """The kinds that follow from steps alone, without trials."""
 DEFINITIONS = ("tradeoff", "overhead", "speedup")
 _WORKLOAD = ("release", "workload", "metric", "goal")
-_TEXTS = ("release", "workload", "metric", "against", "definition", "verdict", "law")
-_COUNTS = ("trials", "batch_sizes", "reached", "devices", "workloads")
-# By kind, what follows the columns of the workload; all but texts and counts are floats.
+# By kind, what follows the columns of the workload.
 _COLUMNS: Mapping[str, str] = {
     "critical": "definition critical_batch_size low high verdict learning_rate fewest_steps trials "
     "batch_sizes reached level",
@@ -195,9 +193,8 @@ def law_rows(
 
 
 def _frame(kind: str, made: Sequence[Row]) -> pl.DataFrame:
-    types = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_COUNTS, pl.Int64)
-    names = (*_WORKLOAD, *_COLUMNS[kind].split())
-    return pl.DataFrame(made, schema={name: types.get(name, pl.Float64) for name in names})
+    """Return rows of a kind after the columns of a workload; batch sizes need not be whole."""
+    return typed_rows(made, (*_WORKLOAD, *_COLUMNS[kind].split()), batch_size=pl.Float64)
 
 
 def _named(answer: Answer) -> Row:

@@ -12,9 +12,9 @@ from scipy.stats import f as f_distribution
 
 import dbtool
 from benchmarks.planted_truth import sweep
+from dbtool.analysis.censored import closed_interval, peak, profile_bound
 from dbtool.analysis.critical import FittedCurve, StepsAt, fit_curve
 from dbtool.analysis.kinds import Form
-from dbtool.analysis.profile_likelihood import closed_interval, peak, profile_bound
 
 SIZES = [2.0**power for power in range(14)]
 # Zhang et al. 2024 (arXiv 2410.21676): steps of their models with 85, 151 and 302 million
