@@ -106,39 +106,35 @@ SELECT
     mapped_number(number_map(other_metrics), 'seconds') AS seconds
 FROM stored.measurements;
 
+-- The values of a column of measurements.
+CREATE MACRO values_in(measured, column_name) AS TABLE
+SELECT
+    release,
+    workload,
+    batch_size,
+    trial_id,
+    status,
+    step,
+    column_name AS metric,
+    COLUMNS(lambda name: name = column_name) AS value,
+    mapped_number(number_map(other_metrics), 'seconds') AS seconds
+FROM query_table(measured)
+WHERE COLUMNS(lambda name: name = column_name) IS NOT NULL;
+
 -- The metrics in long form, a row a value, for queries that take the metric as a value. Batch losses are 32-bit numbers;
 -- here they are the decimals that they were written as, so that they compare with a goal like all others.
 -- With the name held, creating the view opens the shards once and not once a metric.
 CREATE VIEW evaluations AS
-WITH held AS NOT MATERIALIZED (
-    SELECT *, mapped_number(number_map(other_metrics), 'seconds') AS seconds FROM stored.measurements
-)
-SELECT release, workload, batch_size, trial_id, status, step, 'train_cross_entropy_error' AS metric, train_cross_entropy_error AS value, seconds
-FROM held WHERE train_cross_entropy_error IS NOT NULL
+WITH held AS NOT MATERIALIZED (FROM stored.measurements)
+FROM values_in('held', 'train_cross_entropy_error')
+UNION ALL FROM values_in('held', 'train_classification_error')
+UNION ALL FROM values_in('held', 'train_average_precision')
+UNION ALL FROM values_in('held', 'val_cross_entropy_error')
+UNION ALL FROM values_in('held', 'val_classification_error')
+UNION ALL FROM values_in('held', 'val_average_precision')
+UNION ALL FROM values_in('held', 'test_cross_entropy_error')
+UNION ALL FROM values_in('held', 'test_classification_error')
+UNION ALL FROM values_in('held', 'test_average_precision')
 UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'train_classification_error' AS metric, train_classification_error AS value, seconds
-FROM held WHERE train_classification_error IS NOT NULL
-UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'train_average_precision' AS metric, train_average_precision AS value, seconds
-FROM held WHERE train_average_precision IS NOT NULL
-UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'val_cross_entropy_error' AS metric, val_cross_entropy_error AS value, seconds
-FROM held WHERE val_cross_entropy_error IS NOT NULL
-UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'val_classification_error' AS metric, val_classification_error AS value, seconds
-FROM held WHERE val_classification_error IS NOT NULL
-UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'val_average_precision' AS metric, val_average_precision AS value, seconds
-FROM held WHERE val_average_precision IS NOT NULL
-UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'test_cross_entropy_error' AS metric, test_cross_entropy_error AS value, seconds
-FROM held WHERE test_cross_entropy_error IS NOT NULL
-UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'test_classification_error' AS metric, test_classification_error AS value, seconds
-FROM held WHERE test_classification_error IS NOT NULL
-UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'test_average_precision' AS metric, test_average_precision AS value, seconds
-FROM held WHERE test_average_precision IS NOT NULL
-UNION ALL
-SELECT release, workload, batch_size, trial_id, status, step, 'batch_cross_entropy_error' AS metric, batch_cross_entropy_error::VARCHAR::DOUBLE AS value, seconds
-FROM held WHERE batch_cross_entropy_error IS NOT NULL;
+SELECT * REPLACE (value::VARCHAR::DOUBLE AS value)
+FROM values_in('held', 'batch_cross_entropy_error');
