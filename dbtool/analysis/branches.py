@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from dbtool.analysis.best_of_k import ranks_around_median
 from dbtool.analysis.interval import Interval
 from dbtool.analysis.kinds import typed_rows
 from dbtool.analysis.noise_scale import noise_scale
+from dbtool.analysis.searches import ranks_around_median
 from dbtool.core.resources import query
 from dbtool.store.questions import Question, branched_from
 

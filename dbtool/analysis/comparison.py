@@ -2,7 +2,7 @@
 
 Steps to result are a minimum over a search. So the best of k trials of each optimizer is compared,
 with the same k. Both sets of trials together give the probability exactly; see
-`dbtool.analysis.best_of_k`, also for the effect of quasi-random trials. Trials that never reached
+`dbtool.analysis.searches`, also for the effect of quasi-random trials. Trials that never reached
 the goal are infinite, so no average is taken over only those that did.
 
 Each optimizer is compared as searched: in a narrower search space, such as a window around a known
@@ -15,14 +15,13 @@ import math
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import stdtrit
 
-from dbtool.analysis.best_of_k import chance_above
 from dbtool.analysis.kinds import typed_rows
-from dbtool.analysis.searches import FEWEST_TRIALS, searches
+from dbtool.analysis.searches import FEWEST_TRIALS, chance_above, searches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
     from dbtool.analysis.censored import Floats
     from dbtool.analysis.searches import Search
-
-    Side: TypeAlias = Literal["left", "right"]
 
 _UNKNOWN = 0.05
 _MOST_OPEN = 0.5  # between the least and the largest probability, for one between them to be told
@@ -69,60 +66,13 @@ Tasks: TypeAlias = "Mapping[Task, Mapping[str, Sequence[Search]]]"
 """Searches of each task by optimizer, in the order of their batch sizes."""
 
 
-@dataclass(frozen=True)
-class Chance:
-    """The probability that the best of k trials of one search takes fewer steps than of another.
-
-    Attributes:
-        value: counts each trial at its first evaluation past the goal; None where the steps between
-            evaluations leave more than half open.
-        certain: the least that the steps between evaluations leave possible.
-        possible: the largest that they leave possible.
-        low: lower end of an interval for searches like these two; 0 where it is not known.
-        high: upper end; 1 likewise.
-    """
-
-    value: float | None
-    certain: float
-    possible: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Which optimizer's best of k trials takes fewer steps, at one batch size.
-
-    The probabilities are those of drawing k trials of each search without replacement. A tie is
-    half a win and half a loss.
-
-    Evaluations only tell between which steps a trial passed the goal. `certain` and `possible` are
-    the least and the largest probabilities that this leaves open. They are sharp, since a win gets
-    likelier with each step that a trial of the first takes less or a trial of the other takes more.
-    They allow that a trial that never reached the goal reached it one step after its last
-    evaluation.
-
-    Attributes:
-        k: the number of trials.
-        win: the first optimizer's best takes fewer steps.
-        loss: the other's does.
-        neither: the probability that neither reaches the goal; it adds up to 1 with the values of
-            `win` and `loss`.
-    """
-
-    k: int
-    win: Chance
-    loss: Chance
-    neither: float
-
-
 def chance_of_fewer(steps: Floats, others: Floats, k: int) -> float:
     """Return the chance that the best of k of some trials takes fewer steps than that of others.
 
     Equal numbers count half, and two infinite ones not at all. Over the order statistics of both,
     the chance is the sum, over the steps s, of
     P(best = s) (P(other best > s) + P(other best = s) / 2), with
-    P(best > s) = C(trials above s, k) / C(trials, k) (`best_of_k.chance_above`). For k = 1 it is
+    P(best > s) = C(trials above s, k) / C(trials, k) (`chance_above`). For k = 1 it is
     the statistic of Mann and Whitney (1947, Annals of Mathematical Statistics 18, p. 50), divided
     by the number of pairs.
 
@@ -141,21 +91,38 @@ def chance_of_fewer(steps: Floats, others: Floats, k: int) -> float:
     return float(here @ others_later / 2)
 
 
-def compare(first: Search, other: Search, k: int, *, level: float) -> Comparison:
-    """Compare two searches of one batch size.
+def compare(first: Search, other: Search, k: int, *, level: float) -> dict[str, Any]:
+    """Compare two searches of one batch size: whose best of k trials takes fewer steps.
+
+    The probabilities are those of drawing k trials of each search without replacement. A tie is
+    half a win and half a loss.
+
+    Evaluations only tell between which steps a trial passed the goal: win_certain and win_possible
+    are the least and the largest probabilities that this leaves open. They are sharp, since a win
+    gets likelier with each step that a trial of the first takes less or a trial of the other takes
+    more. They allow that a trial that never reached the goal reached it one step after its last
+    evaluation.
 
     Args:
         first: the search of one optimizer.
         other: the search of the other.
         k: at most the smaller number of trials.
         level: of the intervals, for instance 0.95.
+
+    Returns:
+        By column: k; win, the probability that the first's best takes fewer steps, each trial
+        counted at its first evaluation past the goal, None where the steps between evaluations
+        leave more than half open; win_certain and win_possible; win_low and win_high, the ends of
+        an interval for searches like these two, 0 and 1 where it is not known; the same five of
+        loss, that the other's does; and neither, that neither reaches the goal, which adds up to 1
+        with win and loss.
     """
-    return Comparison(
-        k=k,
-        win=_chance(first, other, k, level),
-        loss=_chance(other, first, k, level),
-        neither=_never(first, k) * _never(other, k),
-    )
+    return {
+        "k": k,
+        **_chance("win", first, other, k, level),
+        **_chance("loss", other, first, k, level),
+        "neither": _never(first, k) * _never(other, k),
+    }
 
 
 def chance_interval(steps: Floats, others: Floats, k: int, *, level: float) -> tuple[float, float]:
@@ -255,10 +222,10 @@ def comparison_rows(tasks: Tasks, k: int | None = None, *, level: float = 0.95) 
     """Return a row for each task, pair of optimizers and batch size that either was measured at.
 
     The columns are those of `Task`, batch_size (examples), optimizer, other, their numbers of
-    trials, those of `Comparison`, with win and loss in five columns each (`Chance`), and missing.
-    missing lists the optimizers that have fewer than k trials there, or none; all probabilities are
-    null then. win_low and win_high enclose the intervals of both ends that evaluations leave open.
-    Studies of one setting are no searches: of two of them a run of each is compared.
+    trials, those of `compare`, and missing. missing lists the optimizers that have fewer than k
+    trials there, or none; all probabilities are null then. win_low and win_high enclose the
+    intervals of both ends that evaluations leave open. Studies of one setting are no searches: of
+    two of them a run of each is compared.
 
     Args:
         tasks: see `tasks_of`.
@@ -306,32 +273,27 @@ def _pair_rows(
             both = (of_first, of_second)
             at = fewest if fewest == k else max(fewest, *map(enough_of_stopped, both))
             at = min(at, *(search.trials for search in both))
-            row |= _flat(compare(of_first, of_second, at, level=level))
+            row |= compare(of_first, of_second, at, level=level)
         rows.append(row)
     return rows
 
 
-def _flat(found: Comparison) -> dict[str, object]:
-    row: dict[str, object] = {"k": found.k, "neither": found.neither}
-    for name, chance in (("win", found.win), ("loss", found.loss)):
-        of_chance = asdict(chance)
-        row[name] = of_chance.pop("value")
-        row |= {f"{name}_{end}": value for end, value in of_chance.items()}
-    return row
-
-
-def _chance(first: Search, other: Search, k: int, level: float) -> Chance:
+def _chance(name: str, first: Search, other: Search, k: int, level: float) -> dict[str, Any]:
+    """Return the probability that the first takes fewer steps, as five columns of a name."""
     earliest, others_earliest = _earliest(first), _earliest(other)
-    low, _ = chance_interval(first.steps, others_earliest, k, level=level)
-    _, high = chance_interval(earliest, other.steps, k, level=level)
     certain = chance_of_fewer(first.steps, others_earliest, k)
     possible = chance_of_fewer(earliest, other.steps, k)
     is_open = possible - certain > _MOST_OPEN
-    value = None if is_open else chance_of_fewer(first.steps, other.steps, k)
-    return Chance(value, certain, possible, low, high)
+    return {
+        name: None if is_open else chance_of_fewer(first.steps, other.steps, k),
+        f"{name}_certain": certain,
+        f"{name}_possible": possible,
+        f"{name}_low": chance_interval(first.steps, others_earliest, k, level=level)[0],
+        f"{name}_high": chance_interval(earliest, other.steps, k, level=level)[1],
+    }
 
 
-def _chances_above(values: Floats, at: Floats, k: int, side: Side) -> Floats:
+def _chances_above(values: Floats, at: Floats, k: int, side: Literal["left", "right"]) -> Floats:
     """Return the chance that the best of k values is above each number (or, left of it, at it)."""
     above = len(values) - np.searchsorted(np.sort(values), at, side=side)
     chances: Floats = _chances(len(values), k)[above]

@@ -1,5 +1,6 @@
 """The commands that list the contents of the database, and the one that prints steps to result."""
 
+import inspect
 import json
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
-from dbtool.cli.database import listing, reading, tell_left_out, tell_unlike_definitions
+from dbtool.cli.database import reading, tell_left_out, tell_unlike_definitions
 from dbtool.cli.messages import tell
 from dbtool.cli.options import (
     FETCH_UP_TO,
@@ -26,9 +27,52 @@ from dbtool.core.errors import DbtoolError, UsageError, matching, unknown
 from dbtool.store.questions import FIRST_TRIALS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import polars as pl
 
     from dbtool import database as store
+
+# The columns of JSON, which frames store as text.
+_JSON = ("definition", "search_space", "search", "metaparameters", "settings", "producer")
+
+
+def listing(*first: str) -> "Callable[[Callable[..., pl.DataFrame]], Callable[..., None]]":
+    """Make a command of a function that returns rows of a database.
+
+    The command has the function's parameters after the first, which is the database, and --db,
+    --columns, --wide, --format and --limit.
+
+    Args:
+        first: the columns that a table shows, the most important first.
+    """
+
+    def decorated(answer: "Callable[..., pl.DataFrame]") -> "Callable[..., None]":
+        def command(
+            *,
+            columns: str | None = None,
+            wide: Wide = False,
+            db: str | None = None,
+            fetch_up_to: FetchUpTo = FETCH_UP_TO,
+            output_format: OutputFormat = Format.TABLE,
+            limit: Limit = None,
+            **values: object,
+        ) -> None:
+            from dbtool.cli.output import print_table, require_printable
+
+            require_printable(output_format)
+            with reading(db, fetch_up_to=fetch_up_to) as database:
+                rows = answer(database, **values)
+            view = View(first, columns, wide)
+            print_table(rows.to_arrow(), output_format, limit, view, _JSON)
+
+        _, *own = inspect.signature(answer).parameters.values()
+        *shared, _ = inspect.signature(command).parameters.values()
+        command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined] # Typer reads it
+        command.__doc__ = answer.__doc__
+        return command
+
+    return decorated
 
 
 @listing("release", "workloads", "studies", "trials", "measurements", "licence")

@@ -1,32 +1,18 @@
-"""Opens releases for a command, and prints what they answer."""
+"""Opens releases for a command, and tells what its answer leaves out."""
 
 from __future__ import annotations
 
 import contextlib
-import inspect
 from typing import TYPE_CHECKING
 
 from dbtool.cli.messages import bar, tell
-from dbtool.cli.options import (
-    FETCH_UP_TO,
-    FetchUpTo,
-    Format,
-    Limit,
-    OutputFormat,
-    Wide,
-)
-from dbtool.cli.table import View
+from dbtool.cli.options import FETCH_UP_TO
 from dbtool.core.errors import few_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    import polars as pl
+    from collections.abc import Iterable, Iterator
 
     from dbtool import database as store
-
-# The columns of JSON, which frames store as text.
-_JSON = ("definition", "search_space", "search", "metaparameters", "settings", "producer")
 
 
 @contextlib.contextmanager
@@ -90,41 +76,3 @@ def tell_left_out(
     left = with_goals(db, asked, patterns, metric, None)["workloads"]
     if out := [name for name in names if name not in left]:
         tell(f"left out without a goal: {few_of(out, 2)}; give one with --goal")
-
-
-def listing(*first: str) -> Callable[[Callable[..., pl.DataFrame]], Callable[..., None]]:
-    """Make a command of a function that returns rows of a database.
-
-    The command has the function's parameters after the first, which is the database, and --db,
-    --columns, --wide, --format and --limit.
-
-    Args:
-        first: the columns that a table shows, the most important first.
-    """
-
-    def decorated(answer: Callable[..., pl.DataFrame]) -> Callable[..., None]:
-        def command(
-            *,
-            columns: str | None = None,
-            wide: Wide = False,
-            db: str | None = None,
-            fetch_up_to: FetchUpTo = FETCH_UP_TO,
-            output_format: OutputFormat = Format.TABLE,
-            limit: Limit = None,
-            **values: object,
-        ) -> None:
-            from dbtool.cli.output import print_table, require_printable
-
-            require_printable(output_format)
-            with reading(db, fetch_up_to=fetch_up_to) as database:
-                rows = answer(database, **values)
-            view = View(first, columns, wide)
-            print_table(rows.to_arrow(), output_format, limit, view, _JSON)
-
-        _, *own = inspect.signature(answer).parameters.values()
-        *shared, _ = inspect.signature(command, eval_str=True).parameters.values()
-        command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined] # Typer reads it
-        command.__doc__ = answer.__doc__
-        return command
-
-    return decorated

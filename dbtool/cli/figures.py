@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from dbtool.figures.points import NoDataError, Request
     from dbtool.figures.specs import FigureSpec
 
-_DEFAULT_FORMAT = "png"
-_DEFAULT_FOLDER = Path("figures")
-_DEFAULT_PAGE = Path("explorer.html")
-
 
 def plot(
     figure: Annotated[list[str] | None, typer.Argument(autocompletion=figures)] = None,
@@ -134,10 +130,7 @@ def plot(
     from dbtool.figures.batch import write_figures
 
     if data is None:
-        formats = chosen_formats(
-            "format", _DEFAULT_FORMAT if output_format is None else output_format, FORMATS
-        )
-        formats.append("csv")
+        formats = [*chosen_formats("format", output_format or "png", FORMATS), "csv"]
     else:
         formats = chosen_formats("kind of data", data, DATA_FORMATS)
     with reading(db, fetch_up_to=fetch_up_to) as database:
@@ -145,7 +138,7 @@ def plot(
         if any(spec.kind != "forest" for spec in specs):
             _tell_other_releases(database, request)
         with contextlib.closing(
-            write_figures(database, specs, request, out or _DEFAULT_FOLDER, formats, layout)
+            write_figures(database, specs, request, out or Path("figures"), formats, layout)
         ) as written:
             _tell_written(written, every=every, brief=every and not verbose)
 
@@ -260,7 +253,7 @@ def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: str | 
 def explore(
     *,
     workload: Annotated[list[str] | None, typer.Option(autocompletion=held_workloads)] = None,
-    out: Path = _DEFAULT_PAGE,
+    out: Path = Path("explorer.html"),
     show: Annotated[bool, typer.Option("--open")] = False,
     db: str | None = None,
     fetch_up_to: FetchUpTo = FETCH_UP_TO,

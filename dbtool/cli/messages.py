@@ -134,15 +134,14 @@ def _progress(unit: Unit) -> Progress:
         TransferSpeedColumn,
     )
 
-    counts: tuple[ProgressColumn, ...] = (MofNCompleteColumn(),)
-    if unit == "bytes":
-        counts = (DownloadColumn(), TransferSpeedColumn())
-    if unit == "percent":
-        counts = (TaskProgressColumn(),)
+    counts: dict[str, tuple[ProgressColumn, ...]] = {
+        "bytes": (DownloadColumn(), TransferSpeedColumn()),
+        "percent": (TaskProgressColumn(),),
+    }
     return Progress(
         "{task.description}",
         BarColumn(),
-        *counts,
+        *counts.get(unit, (MofNCompleteColumn(),)),
         TimeRemainingColumn(compact=True),
         console=Console(stderr=True),
         transient=True,

@@ -1,8 +1,9 @@
-"""The commands that check releases, and compare two of them."""
+"""The commands that check and share releases: verified, compared, published, exported, cited."""
 
+import functools
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -10,17 +11,21 @@ from dbtool.cli.database import reading
 from dbtool.cli.messages import bar, tell
 from dbtool.cli.options import (
     FETCH_UP_TO,
+    AnyWorkloads,
     FetchUpTo,
     Format,
     Limit,
     OutputFormat,
+    Release,
     Wide,
     held_releases,
+    trainable_workloads,
 )
 from dbtool.cli.table import View
-from dbtool.core.errors import DbtoolError, counted
+from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.core.files import expanded
 from dbtool.core.manifest import About, check_name
+from dbtool.release.file_format import FileFormat
 from dbtool.store.questions import FIRST_TRIALS
 
 _DIFF_COLUMNS = ("workload", "batch_size", "trial_id", "kind", "what", "a", "b")
@@ -154,3 +159,164 @@ def forget(name: Annotated[str, typer.Argument(autocompletion=held_releases)]) -
 
     gone = dbtool.forget(name)
     tell(f"removed {gone.folder}: {counted(gone.measurements, 'measurement')}")
+
+
+def publish(
+    folder: Path,
+    *,
+    out: Path | None = None,
+    release: str | None = None,
+    title: str | None = None,
+    licence: str | None = None,
+    citation: Path | None = None,
+    loss_bits: Annotated[int, typer.Option(min=1, max=23)] = 23,
+    every_loss_up_to: Annotated[int, typer.Option(min=0)] = 0,
+    then_one_in: Annotated[int, typer.Option(min=1)] = 1,
+    evaluations_only: Annotated[bool, typer.Option("--evaluations-only")] = False,
+    explorer: Annotated[bool, typer.Option("--explorer")] = False,
+    catalog: Literal["iceberg"] | None = None,
+    base_url: str | None = None,
+) -> None:
+    """Make a release a folder for any static host or object store.
+
+    Beside its shards and their hashes the folder has a dataset card, a citation, Croissant
+    metadata, and a script that gives plain DuckDB the views. Name, title, licence and citation stay
+    as the release has them unless they are given here. A copy can leave out some losses of training
+    batches, and round them, to be smaller; evaluations are always whole. The same release gives the
+    same bytes, except that tables of a catalog hold addresses.
+
+    Example: dbtool publish runs --out my-release --licence CC-BY-4.0
+
+    Args:
+        folder (FOLDER): The release folder, which `dbtool produce`, `import` or `ingest` made, or
+            the name of one of your own releases.
+        out (DIR): Copy the release into this new folder, and leave FOLDER as it is; without it
+            FOLDER itself is published.
+        release (NAME): Another name for the release.
+        title (TEXT): One line on what the release is.
+        licence (SPDX): Licence of the measurements, such as CC-BY-4.0; needed unless the release
+            has one.
+        citation (FILE): BibTeX by which to cite the release, which `dbtool cite` prints.
+        loss_bits (N): Round losses of training batches to N bits of mantissa (23: as measured).
+        every_loss_up_to (STEP): Keep the loss of every step up to this one.
+        then_one_in (N): After that, keep the losses of one step in N.
+        evaluations_only: After that, keep losses only where there is an evaluation.
+        explorer: Write a page beside it that draws the release where a web server has both; see
+            `dbtool explore`.
+        catalog (iceberg): Write tables over the same files for engines that know tables, not
+            folders.
+        base_url (URL): With --catalog: the address that the folder will have, such as
+            s3://bucket/my-release; without it that on this machine.
+    """
+    if evaluations_only and then_one_in != 1:
+        raise UsageError("--evaluations-only and --then-one-in contradict each other; give one")
+    if base_url is not None and catalog is None:
+        raise UsageError(
+            "--base-url is the address that tables of a catalog hold: give --catalog iceberg, too"
+        )
+    import dbtool
+    from dbtool.database import explore_beside
+    from dbtool.explorer.page import require_built
+    from dbtool.release.citation import read_bibtex
+    from dbtool.release.layout import address_of_folder, check_base_url
+    from dbtool.release.reduction import Reduction
+    from dbtool.store.locations import release_folder
+
+    folder = release_folder(folder)
+    if explorer:
+        require_built()
+    address = None
+    if catalog is not None:
+        address = check_base_url(base_url) if base_url else address_of_folder(out or folder)
+    reduction = Reduction(
+        every_loss_up_to=every_loss_up_to,
+        then_one_in=None if evaluations_only else then_one_in,
+        loss_bits=loss_bits,
+    )
+    with (
+        bar("publishing shards", "bytes") as on_progress,
+        bar("making the page", "workloads") as on_page,
+    ):
+        write_page = functools.partial(
+            explore_beside,
+            trainable=trainable_workloads(),
+            on_progress=on_page,
+            on_message=tell,
+        )
+        manifest = dbtool.publish(
+            folder,
+            out,
+            release=release,
+            title=title,
+            licence=licence,
+            citation=read_bibtex(citation) if citation else None,
+            reduction=reduction,
+            explorer=write_page if explorer else None,
+            iceberg=address,
+            on_progress=on_progress,
+        )
+    size = sum(file.bytes for file in manifest.files)
+    rows = sum(file.rows or 0 for file in manifest.shards)
+    tell(
+        f"published {manifest.release} in {out or folder}: "
+        f"{counted(len(manifest.shards), 'shard')}, {counted(rows, 'measurement')}, "
+        f"{size / 1e6:.1f} MB, licence {manifest.licence}"
+    )
+
+
+def export(
+    workload: AnyWorkloads = None,
+    *,
+    out: Annotated[Path, typer.Option()],
+    file_format: Annotated[
+        FileFormat | None,
+        typer.Option("--format", case_sensitive=False, metavar="|".join(FileFormat)),
+    ] = None,
+    batch_size: list[int] | None = None,
+    db: str | None = None,
+    fetch_up_to: FetchUpTo = FETCH_UP_TO,
+    release: Release = None,
+) -> None:
+    """Write measurements into a file of another format.
+
+    Rows are sorted by release, workload, batch size, trial and step. The file appears once it is
+    whole. The original layout has no room for seeds, and for what produced the trials.
+
+    Example: dbtool export 'mnist/fc_*' --out mnist.parquet
+
+    Args:
+        out (PATH): The new file; for --format original a new folder, or a .tar, .tar.gz or
+            .tar.bz2.
+        file_format: What to write; without it what the name of --out ends with. A duckdb file holds
+            all views and macros, original is the layout of the archive of 2018, which `dbtool
+            import` reads; the others hold the columns of the view measurements.
+    """
+    with (
+        reading(db, release, fetch_up_to=fetch_up_to) as database,
+        bar("exporting", "measurements") as on_progress,
+    ):
+        studies = database.export(
+            out,
+            workload or None,
+            file_format=file_format,
+            batch_size=batch_size or None,
+            on_progress=on_progress,
+        )
+    trials = [trial for study in studies for trial in study.trials]
+    measurements = sum(trial.measurements for trial in trials)
+    tell(
+        f"wrote {out}: {counted(len(studies), 'study', 'studies')}, "
+        f"{counted(len(trials), 'trial')}, {counted(measurements, 'measurement')}"
+    )
+
+
+def cite(db: str | None = None, release: Release = None) -> None:
+    """Print BibTeX entries for the releases.
+
+    First the paper that measured the archive of 2018, then the one that did so for sparse networks,
+    then this program, and last what the releases themselves give.
+
+    Example: dbtool cite >> references.bib
+    """
+    with reading(db, release) as database:
+        typer.echo(database.cite())

@@ -234,18 +234,16 @@ def _print_report(
 
     from dbtool.cli.output import print_table
 
-    if rows is None and output_format == Format.TABLE:
-        _print_words(report)
+    if rows is None and output_format in FOR_READERS:
+        if output_format is Format.TABLE:
+            _print_words(report)
         print_table(report.in_short().to_arrow(), output_format, view=View(_FITTING))
-    elif rows is None and output_format in FOR_READERS:
-        print_table(report.in_short().to_arrow(), output_format)
-    else:
-        kind = rows or "critical"
-        made = report.rows(kind)
-        if output_format in FOR_READERS:
-            made = made.with_columns(polars.selectors.float().round_sig_figs(_DIGITS))
-        view = View(_FIRST[kind], columns, wide)
-        print_table(made.to_arrow(), output_format, view=view)
+        return
+    kind = rows or "critical"
+    made = report.rows(kind)
+    if output_format in FOR_READERS:
+        made = made.with_columns(polars.selectors.float().round_sig_figs(_DIGITS))
+    print_table(made.to_arrow(), output_format, view=View(_FIRST[kind], columns, wide))
 
 
 def _print_words(report: "ScalingReport") -> None:

@@ -65,21 +65,19 @@ def fetch(
         policy = RetryPolicy(most=retries, timeout=timeout, on_retry=on_retry)
         given: dict[str, Any] = {"mirrors": mirror or (), "retries": policy}
         given["on_progress"] = on_progress
-        if source != ARCHIVE_ROOT:
-            paths = dbtool.fetch_source(source, out, **given)
-        else:
+        if source == ARCHIVE_ROOT:
             fetched = dbtool.fetch(out, url=url, sha256=sha256, **given)
             paths = [fetched.path]
-    if source != ARCHIVE_ROOT:
-        for path in paths:
-            typer.echo(path)
-        return
-    size = f"{fetched.path.stat().st_size / 1e6:,.1f} MB"
-    done = "was there already" if fetched.was_there else "fetched"
-    tell(f"{done}: {size}, sha256 {fetched.sha256}")
-    if fetched.sha256 == SHA256 and not fetched.was_there:
-        tell(f"{LICENCE} `dbtool cite` tells how to cite it.")
-    typer.echo(fetched.path)
+        else:
+            paths = dbtool.fetch_source(source, out, **given)
+    if source == ARCHIVE_ROOT:
+        size = f"{fetched.path.stat().st_size / 1e6:,.1f} MB"
+        done = "was there already" if fetched.was_there else "fetched"
+        tell(f"{done}: {size}, sha256 {fetched.sha256}")
+        if fetched.sha256 == SHA256 and not fetched.was_there:
+            tell(f"{LICENCE} `dbtool cite` tells how to cite it.")
+    for path in paths:
+        typer.echo(path)
 
 
 def _list_sources() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbtool.analysis.best_of_k import rank_of_quantile
+from dbtool.analysis.searches import rank_of_quantile
 from dbtool.database import Database, open_database
 from tests.support.figure_points import analysis_rows
 from tests.support.made_up import write_shard

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import sem, t
 
-from dbtool.analysis.best_of_k import ranks_around_median
+from dbtool.analysis.searches import ranks_around_median
 from dbtool.database import Database, open_database
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.specs import FIGURES, find_figure

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbtool.analysis.best_of_k import chance_above, rank_of_quantile, ranks_around_median
+from dbtool.analysis.searches import chance_above, rank_of_quantile, ranks_around_median
 
 NUMBERS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n)))
 

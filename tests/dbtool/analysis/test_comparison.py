@@ -61,10 +61,10 @@ def test_chances_against_all_choices_of_trials(
     found = compare(search(8, first), search(8, other), k, level=0.95)
     steps, others = [end for _, end in first], [end for _, end in other]
     win, loss = by_all_choices(steps, others, k), by_all_choices(others, steps, k)
-    for chance, expected in ((found.win, win), (found.loss, loss)):
-        is_open = chance.possible - chance.certain > 0.5
-        assert chance.value == (None if is_open else pytest.approx(expected))
-    assert win + loss + found.neither == pytest.approx(1)
+    for name, expected in (("win", win), ("loss", loss)):
+        is_open = found[f"{name}_possible"] - found[f"{name}_certain"] > 0.5
+        assert found[name] == (None if is_open else pytest.approx(expected))
+    assert win + loss + found["neither"] == pytest.approx(1)
 
 
 @given(INTERVALS, INTERVALS, st.integers(1, 2), st.data())
@@ -81,34 +81,35 @@ def test_bounds_hold_for_any_steps_between_evaluations(
 
     found = compare(search(8, first), search(8, other), k, level=0.95)
     steps, others = [step(each) for each in first], [step(each) for each in other]
-    assert found.win.certain - 1e-9 <= by_all_choices(steps, others, k) <= found.win.possible + 1e-9
-    assert (
-        found.loss.certain - 1e-9 <= by_all_choices(others, steps, k) <= found.loss.possible + 1e-9
-    )
+    for name, share in (
+        ("win", by_all_choices(steps, others, k)),
+        ("loss", by_all_choices(others, steps, k)),
+    ):
+        assert found[f"{name}_certain"] - 1e-9 <= share <= found[f"{name}_possible"] + 1e-9
 
 
 def test_bounds_by_hand() -> None:
     # 10 < T <= 20 and 15 < T <= 18: either may be first. 10 < T <= 15 is first for certain.
     open_ended = compare(search(8, [(10, 20)]), search(8, [(15, 18)]), 1, level=0.95)
-    assert (open_ended.win.value, open_ended.win.certain, open_ended.win.possible) == (None, 0, 1)
-    certain = compare(search(8, [(10, 15)]), search(8, [(15, 18)]), 1, level=0.95)
-    assert (
-        certain.win.value,
-        certain.win.certain,
-        certain.win.possible,
-        certain.loss.possible,
-    ) == (1, 1, 1, 0)
-    # Neither reached the goal: the first was trained longer, but may have reached it right after.
-    never = compare(search(8, [(100, INF)]), search(8, [(50, INF)]), 1, level=0.95)
-    assert (never.win.value, never.loss.value, never.neither) == (None, None, 1)
-    assert (never.win.certain, never.win.possible, never.loss.certain, never.loss.possible) == (
-        0,
-        1,
+    assert (open_ended["win"], open_ended["win_certain"], open_ended["win_possible"]) == (
+        None,
         0,
         1,
     )
+    certain = compare(search(8, [(10, 15)]), search(8, [(15, 18)]), 1, level=0.95)
+    assert (
+        certain["win"],
+        certain["win_certain"],
+        certain["win_possible"],
+        certain["loss_possible"],
+    ) == (1, 1, 1, 0)
+    # Neither reached the goal: the first was trained longer, but may have reached it right after.
+    never = compare(search(8, [(100, INF)]), search(8, [(50, INF)]), 1, level=0.95)
+    assert (never["win"], never["loss"], never["neither"]) == (None, None, 1)
+    assert (never["win_certain"], never["win_possible"]) == (0, 1)
+    assert (never["loss_certain"], never["loss_possible"]) == (0, 1)
     diverged = compare(search(8, [(INF, INF)]), search(8, [(50, INF)]), 1, level=0.95)
-    assert (diverged.win.possible, diverged.loss.possible, diverged.neither) == (0, 1, 1)
+    assert (diverged["win_possible"], diverged["loss_possible"], diverged["neither"]) == (0, 1, 1)
 
 
 def test_one_trial_is_the_statistic_of_mann_and_whitney() -> None:
@@ -174,12 +175,13 @@ def test_intervals_where_all_choices_agree() -> None:
 def test_intervals_cover_what_evaluations_leave_open() -> None:
     steps = np.append(np.arange(1.0, 11), [math.inf, math.inf])
     coarse = search(8, [(step - 2, step) for step in steps])
-    found = compare(coarse, coarse, 3, level=0.95).win
+    found = compare(coarse, coarse, 3, level=0.95)
     low, _ = chance_interval(steps, steps - 1, 3, level=0.95)
     _, high = chance_interval(steps - 1, steps, 3, level=0.95)
-    assert (found.low, found.high) == (low, high)
-    assert found.value is not None
-    assert found.low < found.certain < found.value < found.possible < found.high
+    assert (found["win_low"], found["win_high"]) == (low, high)
+    names = ("win_low", "win_certain", "win", "win_possible", "win_high")
+    ends = [found[name] for name in names]
+    assert ends == sorted({*ends})
 
 
 def test_searches_in_lockstep_are_compared_where_stopping_tells() -> None:

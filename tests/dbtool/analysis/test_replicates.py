@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 import dbtool
-from dbtool.analysis.best_of_k import ranks_around_median
-from dbtool.analysis.searches import median_errors
+from dbtool.analysis.searches import median_errors, ranks_around_median
 from dbtool.core.errors import UsageError
 from tests.support.figure_points import figure_points
 from tests.support.made_up import MadeTrial, write_shard

@@ -1,4 +1,4 @@
-/** The searches of a workload, and their steps to result at equal trials: `dbtool.analysis.searches` and `best_of_k`. */
+/** The searches of a workload, and their steps to result at equal trials: `dbtool.analysis.searches`. */
 
 import { max, min, minIndex } from "d3-array";
 import type { Study } from "../facts";
