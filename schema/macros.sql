@@ -52,6 +52,12 @@ CREATE MACRO batch_changes(definition) AS try_cast(json_object_of(definition, 'b
 CREATE MACRO examples_after(steps, batch_size, definition) AS
     try_cast(batch_size * grown_steps(steps, batch_changes(definition)) AS BIGINT);
 
+-- Whether a study is one of some workloads, of one release and of some batch sizes (each NULL: of any).
+CREATE MACRO is_asked(workload, release, batch_size, workload_names, release_name, batch_sizes) AS
+    (workload_names IS NULL OR list_contains(workload_names, workload))
+    AND (release_name IS NULL OR release = release_name)
+    AND (batch_sizes IS NULL OR list_contains(batch_sizes, batch_size));
+
 -- The studies of some workloads, of one release and of some batch sizes (each NULL: of any), with the metric and the goal that
 -- they are asked for (each NULL: their workload's own), a row a study.
 CREATE MACRO study_goals(workload_names, release_name, batch_sizes, metric_name, goal_value) AS TABLE
@@ -69,9 +75,7 @@ SELECT
     search
 FROM workloads
 JOIN studies USING (release, workload)
-WHERE (workload_names IS NULL OR list_contains(workload_names, workload))
-AND (release_name IS NULL OR release = release_name)
-AND (batch_sizes IS NULL OR list_contains(batch_sizes, batch_size));
+WHERE is_asked(workload, release, batch_size, workload_names, release_name, batch_sizes);
 
 -- The values of a column, of the studies that are asked for that metric; asked has release, workload, batch_size and metric.
 CREATE MACRO values_of(asked, column_name) AS TABLE

@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
+from dbtool.cli import options
 from dbtool.cli.database import reading, tell_left_out, tell_unlike_definitions
 from dbtool.cli.messages import tell
-from dbtool.cli.options import (
-    FETCH_UP_TO,
-    AnyWorkloads,
-    FetchUpTo,
-    Format,
-    Limit,
-    OutputFormat,
-    Release,
-    Wide,
-    Workloads,
-    trainable_workloads,
-)
 from dbtool.cli.table import View
 from dbtool.core.errors import DbtoolError, UsageError, matching, unknown
 from dbtool.store.questions import FIRST_TRIALS
@@ -51,11 +40,11 @@ def listing(*first: str) -> "Callable[[Callable[..., pl.DataFrame]], Callable[..
         def command(
             *,
             columns: str | None = None,
-            wide: Wide = False,
+            wide: options.Wide = False,
             db: str | None = None,
-            fetch_up_to: FetchUpTo = FETCH_UP_TO,
-            output_format: OutputFormat = Format.TABLE,
-            limit: Limit = None,
+            fetch_up_to: options.FetchUpTo = options.FETCH_UP_TO,
+            output_format: options.OutputFormat = options.Format.TABLE,
+            limit: options.Limit = None,
             **values: object,
         ) -> None:
             from dbtool.cli.output import print_table, require_printable
@@ -86,7 +75,10 @@ def releases(database: "store.Database") -> "pl.DataFrame":
 
 @listing("release", "workload", "batch_size", "complete", "infeasible")
 def studies(
-    database: "store.Database", workload: AnyWorkloads = None, *, release: Release = None
+    database: "store.Database",
+    workload: options.AnyWorkloads = None,
+    *,
+    release: options.Release = None,
 ) -> "pl.DataFrame":
     """List the studies: one batch size of one workload each.
 
@@ -104,10 +96,10 @@ def studies(
 )
 def trials(
     database: "store.Database",
-    workload: Workloads,
+    workload: options.Workloads,
     *,
     batch_size: list[int] | None = None,
-    release: Release = None,
+    release: options.Release = None,
 ) -> "pl.DataFrame":
     """List the trials of a workload.
 
@@ -125,7 +117,7 @@ def trials(
 )
 def steps(
     database: "store.Database",
-    workload: Workloads,
+    workload: options.Workloads,
     *,
     goal: float | None = None,
     metric: str | None = None,
@@ -133,7 +125,7 @@ def steps(
     sustained: int = 1,
     by: Literal["steps", "seconds", "examples"] = "steps",
     batch_size: list[int] | None = None,
-    release: Release = None,
+    release: options.Release = None,
 ) -> "pl.DataFrame":
     """Print the steps to result of a workload at each batch size.
 
@@ -173,17 +165,17 @@ def steps(
 
 
 def workloads(
-    workload: AnyWorkloads = None,
+    workload: options.AnyWorkloads = None,
     *,
     catalog: Annotated[bool, typer.Option("--catalog")] = False,
-    show: Annotated[str | None, typer.Option(autocompletion=trainable_workloads)] = None,
+    show: Annotated[str | None, typer.Option(autocompletion=options.trainable_workloads)] = None,
     columns: str | None = None,
-    wide: Wide = False,
+    wide: options.Wide = False,
     db: str | None = None,
-    fetch_up_to: FetchUpTo = FETCH_UP_TO,
-    release: Release = None,
-    output_format: OutputFormat = Format.TABLE,
-    limit: Limit = None,
+    fetch_up_to: options.FetchUpTo = options.FETCH_UP_TO,
+    release: options.Release = None,
+    output_format: options.OutputFormat = options.Format.TABLE,
+    limit: options.Limit = None,
 ) -> None:
     """List the workloads with their goals and sizes.
 
@@ -200,7 +192,7 @@ def workloads(
     from dbtool.cli.output import print_table, require_printable
 
     require_printable(output_format)
-    is_nested = show is not None and output_format in (Format.JSON, Format.JSONL)
+    is_nested = show is not None and output_format in (options.Format.JSON, options.Format.JSONL)
     if show is not None:
         others = {"WORKLOAD": workload, "--catalog": catalog, "--release": release, "--db": db}
         for name, value in others.items():

@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dbtool.cli import options
 from dbtool.cli.database import reading
 from dbtool.cli.messages import bar, tell
-from dbtool.cli.options import (
-    FETCH_UP_TO,
-    FetchUpTo,
-    Format,
-    Release,
-    figures,
-    held_releases,
-    held_workloads,
-    trainable_workloads,
-)
 from dbtool.core.errors import UsageError, counted
 from dbtool.figures.specs import (
     ALL,
@@ -42,9 +33,9 @@ if TYPE_CHECKING:
 
 
 def plot(
-    figure: Annotated[list[str] | None, typer.Argument(autocompletion=figures)] = None,
+    figure: Annotated[list[str] | None, typer.Argument(autocompletion=options.figures)] = None,
     *,
-    workload: Annotated[list[str] | None, typer.Option(autocompletion=held_workloads)] = None,
+    workload: options.WorkloadOption = None,
     goal: float | None = None,
     trials: int | None = None,
     sustained: int = 1,
@@ -60,8 +51,8 @@ def plot(
     list_figures: Annotated[bool, typer.Option("--list")] = False,
     verbose: Annotated[bool, typer.Option("--verbose")] = False,
     db: str | None = None,
-    fetch_up_to: FetchUpTo = FETCH_UP_TO,
-    release: Annotated[str | None, typer.Option(autocompletion=held_releases)] = None,
+    fetch_up_to: options.FetchUpTo = options.FETCH_UP_TO,
+    release: options.Release = None,
 ) -> None:
     """Draw figures, and write their points as CSV beside them.
 
@@ -162,7 +153,7 @@ def _checked_request(database: "Opened", request: "Request") -> "Request":
     # Drawing takes a while to import.
     from dbtool.figures.plot import checked
 
-    return checked(database, replace(request, trainable=frozenset(trainable_workloads())))
+    return checked(database, replace(request, trainable=frozenset(options.trainable_workloads())))
 
 
 def _tell_other_releases(database: "Opened", request: "Request") -> None:
@@ -233,10 +224,10 @@ def _print_list(output_format: str) -> None:
 
     from dbtool.cli.output import print_table, require_printable
 
-    [chosen, *_] = chosen_formats("format", output_format, tuple(Format))
-    require_printable(Format(chosen))
+    [chosen, *_] = chosen_formats("format", output_format, tuple(options.Format))
+    require_printable(options.Format(chosen))
     rows = [{"figure": spec.name, "title": spec.title} for spec in FIGURES]
-    print_table(pa.Table.from_pylist(rows), Format(chosen))
+    print_table(pa.Table.from_pylist(rows), options.Format(chosen))
 
 
 def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: str | None) -> None:
@@ -252,12 +243,12 @@ def _print_queries(specs: "Sequence[FigureSpec]", request: "Request", db: str | 
 
 def explore(
     *,
-    workload: Annotated[list[str] | None, typer.Option(autocompletion=held_workloads)] = None,
+    workload: options.WorkloadOption = None,
     out: Path = Path("explorer.html"),
     show: Annotated[bool, typer.Option("--open")] = False,
     db: str | None = None,
-    fetch_up_to: FetchUpTo = FETCH_UP_TO,
-    release: Release = None,
+    fetch_up_to: options.FetchUpTo = options.FETCH_UP_TO,
+    release: options.Release = None,
 ) -> None:
     """Write a page for the browser on which goals are sliders and points lead to their trials.
 
@@ -280,7 +271,7 @@ def explore(
         database.explore(
             out,
             workload or None,
-            trainable=trainable_workloads(),
+            trainable=options.trainable_workloads(),
             on_progress=on_progress,
             on_message=tell,
         )

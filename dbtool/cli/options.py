@@ -122,6 +122,7 @@ Workloads = Annotated[
     ),
 ]
 AnyWorkloads = Annotated[list[str] | None, typer.Argument(autocompletion=held_workloads)]
+WorkloadOption = Annotated[list[str] | None, typer.Option(autocompletion=held_workloads)]
 Release = Annotated[str | None, typer.Option(autocompletion=held_releases)]
 Wide = Annotated[bool, typer.Option("--wide")]
 OutputFormat = Annotated[Format, typer.Option("--format", case_sensitive=False)]

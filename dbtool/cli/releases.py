@@ -7,20 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from dbtool.cli import options
 from dbtool.cli.database import reading
 from dbtool.cli.messages import bar, tell
-from dbtool.cli.options import (
-    FETCH_UP_TO,
-    AnyWorkloads,
-    FetchUpTo,
-    Format,
-    Limit,
-    OutputFormat,
-    Release,
-    Wide,
-    held_releases,
-    trainable_workloads,
-)
 from dbtool.cli.table import View
 from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.core.files import expanded
@@ -102,11 +91,11 @@ def diff(
     goal: float | None = None,
     metric: str | None = None,
     trials: int = FIRST_TRIALS,
-    fetch_up_to: FetchUpTo = FETCH_UP_TO,
+    fetch_up_to: options.FetchUpTo = options.FETCH_UP_TO,
     columns: str | None = None,
-    wide: Wide = False,
-    output_format: OutputFormat = Format.TABLE,
-    limit: Limit = None,
+    wide: options.Wide = False,
+    output_format: options.OutputFormat = options.Format.TABLE,
+    limit: options.Limit = None,
 ) -> None:
     """Print how two releases differ, a row a difference.
 
@@ -135,7 +124,7 @@ def diff(
     except DbtoolError as error:
         error.exit_code = TROUBLE
         raise
-    if len(found) or output_format is not Format.TABLE:
+    if len(found) or output_format is not options.Format.TABLE:
         view = View(_DIFF_COLUMNS, columns, wide)
         print_table(found.arrow(), output_format, limit, view=view)
     sys.stdout.flush()
@@ -144,7 +133,7 @@ def diff(
         raise typer.Exit(DIFFERENT)
 
 
-def forget(name: Annotated[str, typer.Argument(autocompletion=held_releases)]) -> None:
+def forget(name: Annotated[str, typer.Argument(autocompletion=options.held_releases)]) -> None:
     """Remove a release from your own releases.
 
     Its folder, with all that is in it, is removed from where `dbtool ingest` adds releases by
@@ -239,7 +228,7 @@ def publish(
     ):
         write_page = functools.partial(
             explore_beside,
-            trainable=trainable_workloads(),
+            trainable=options.trainable_workloads(),
             on_progress=on_page,
             on_message=tell,
         )
@@ -265,7 +254,7 @@ def publish(
 
 
 def export(
-    workload: AnyWorkloads = None,
+    workload: options.AnyWorkloads = None,
     *,
     out: Annotated[Path, typer.Option()],
     file_format: Annotated[
@@ -274,8 +263,8 @@ def export(
     ] = None,
     batch_size: list[int] | None = None,
     db: str | None = None,
-    fetch_up_to: FetchUpTo = FETCH_UP_TO,
-    release: Release = None,
+    fetch_up_to: options.FetchUpTo = options.FETCH_UP_TO,
+    release: options.Release = None,
 ) -> None:
     """Write measurements into a file of another format.
 
@@ -310,7 +299,7 @@ def export(
     )
 
 
-def cite(db: str | None = None, release: Release = None) -> None:
+def cite(db: str | None = None, release: options.Release = None) -> None:
     """Print BibTeX entries for the releases.
 
     First the paper that measured the archive of 2018, then the one that did so for sparse networks,

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dbtool.analysis.kinds import Form, Kind
-from dbtool.cli.options import (
-    FETCH_UP_TO,
-    FOR_READERS,
-    AnyWorkloads,
-    FetchUpTo,
-    Format,
-    OutputFormat,
-    Release,
-    Wide,
-)
+from dbtool.cli import options
 from dbtool.cli.table import View
 from dbtool.core.errors import UsageError, printable
 from dbtool.figures.specs import format_of
@@ -72,7 +63,7 @@ _DIGITS = 4
 
 
 def scaling(
-    workload: AnyWorkloads = None,
+    workload: options.AnyWorkloads = None,
     *,
     csv: Annotated[Path | None, typer.Option("--csv")] = None,
     goal: Annotated[str | None, typer.Option("--goal")] = None,
@@ -92,11 +83,11 @@ def scaling(
     rows: Kind | None = None,
     out: Path | None = None,
     columns: str | None = None,
-    wide: Wide = False,
+    wide: options.Wide = False,
     db: str | None = None,
-    fetch_up_to: FetchUpTo = FETCH_UP_TO,
-    release: Release = None,
-    output_format: OutputFormat = Format.TABLE,
+    fetch_up_to: options.FetchUpTo = options.FETCH_UP_TO,
+    release: options.Release = None,
+    output_format: options.OutputFormat = options.Format.TABLE,
 ) -> None:
     """Tell how far larger batches help on a workload, and how sure that is.
 
@@ -153,7 +144,7 @@ def scaling(
             "--sustained": sustained,
         },
     )
-    if rows is None and output_format in FOR_READERS and (columns or wide):
+    if rows is None and output_format in options.FOR_READERS and (columns or wide):
         raise UsageError(
             "--columns and --wide are for rows: ask for some with --rows, such as --rows critical"
         )
@@ -225,7 +216,7 @@ def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, 
 def _print_report(
     report: "ScalingReport",
     rows: Kind | None,
-    output_format: Format,
+    output_format: options.Format,
     columns: str | None,
     *,
     wide: bool,
@@ -234,14 +225,14 @@ def _print_report(
 
     from dbtool.cli.output import print_table
 
-    if rows is None and output_format in FOR_READERS:
-        if output_format is Format.TABLE:
+    if rows is None and output_format in options.FOR_READERS:
+        if output_format is options.Format.TABLE:
             _print_words(report)
         print_table(report.in_short().to_arrow(), output_format, view=View(_FITTING))
         return
     kind = rows or "critical"
     made = report.rows(kind)
-    if output_format in FOR_READERS:
+    if output_format in options.FOR_READERS:
         made = made.with_columns(polars.selectors.float().round_sig_figs(_DIGITS))
     print_table(made.to_arrow(), output_format, view=View(_FIRST[kind], columns, wide))
 

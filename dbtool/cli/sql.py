@@ -10,19 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from dbtool.cli import options
 from dbtool.cli.database import reading
 from dbtool.cli.messages import query_bar, tell
-from dbtool.cli.options import (
-    FETCH_UP_TO,
-    AnyWorkloads,
-    FetchUpTo,
-    Format,
-    Limit,
-    OutputFormat,
-    Wide,
-    analysis_names,
-    dialects,
-)
 from dbtool.cli.table import View
 from dbtool.core.errors import UsageError
 from dbtool.core.files import read_small, read_to_end
@@ -50,22 +40,22 @@ class Command(TyperCommand):
     def format_epilog(self, ctx: object, formatter: Any) -> None:  # noqa: ARG002 (Typer's signature)
         """Write each analysis with the question that it answers."""
         with formatter.section("Analyses"):
-            formatter.write_dl(analysis_names())
+            formatter.write_dl(options.analysis_names())
 
 
 def sql(
-    text: Annotated[str | None, typer.Argument(autocompletion=analysis_names)] = None,
-    workload: AnyWorkloads = None,
+    text: Annotated[str | None, typer.Argument(autocompletion=options.analysis_names)] = None,
+    workload: options.AnyWorkloads = None,
     *,
     file: Annotated[Path | None, typer.Option("-f", "--file")] = None,
     param: Annotated[list[str] | None, typer.Option("--param", "-p")] = None,
     with_: Annotated[list[str] | None, typer.Option("--with")] = None,
-    dialect: Annotated[str | None, typer.Option(autocompletion=dialects)] = None,
+    dialect: Annotated[str | None, typer.Option(autocompletion=options.dialects)] = None,
     db: str | None = None,
-    fetch_up_to: FetchUpTo = FETCH_UP_TO,
-    wide: Wide = False,
-    output_format: OutputFormat = Format.TABLE,
-    limit: Limit = None,
+    fetch_up_to: options.FetchUpTo = options.FETCH_UP_TO,
+    wide: options.Wide = False,
+    output_format: options.OutputFormat = options.Format.TABLE,
+    limit: options.Limit = None,
 ) -> None:
     """Run one SQL query and print its rows.
 
@@ -115,7 +105,10 @@ def sql(
         statement = one_query(cursor, query)
         check_values(statement.named_parameters, values, "give it with `--param {name}=VALUE`")
         with query_bar(cursor) as ended:
-            if statement.type == duckdb.StatementType.EXPLAIN and output_format is Format.TABLE:
+            if (
+                statement.type == duckdb.StatementType.EXPLAIN
+                and output_format is options.Format.TABLE
+            ):
                 # A plan is a drawing over many lines, which do not fit in the cell of a table.
                 sys.stdout.writelines(
                     plan for _, plan in cursor.execute(statement, values).fetchall()

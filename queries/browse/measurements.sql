@@ -1,6 +1,4 @@
 SELECT *
 FROM measurements
-WHERE ($workloads IS NULL OR list_contains($workloads, workload))
-    AND ($release IS NULL OR release = $release)
-    AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+WHERE is_asked(workload, release, batch_size, $workloads, $release, $batch_sizes)
     AND ($trials IS NULL OR list_contains($trials, trial_id))

@@ -12,7 +12,5 @@ SELECT
     metaparameters,
     shard
 FROM trials
-WHERE list_contains($workloads, workload)
-    AND ($release IS NULL OR release = $release)
-    AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+WHERE is_asked(workload, release, batch_size, $workloads, $release, $batch_sizes)
 ORDER BY release, workload, batch_size, trial_id;

@@ -3,8 +3,6 @@ FROM stored.releases
 WHERE release IN (
     SELECT release
     FROM stored.studies
-    WHERE list_contains($workloads, workload)
-        AND ($release IS NULL OR release = $release)
-        AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+    WHERE is_asked(workload, release, batch_size, $workloads, $release, $batch_sizes)
 )
 ORDER BY position;

@@ -1,6 +1,4 @@
 SELECT *
 FROM stored.studies
-WHERE list_contains($workloads, workload)
-    AND ($release IS NULL OR release = $release)
-    AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+WHERE is_asked(workload, release, batch_size, $workloads, $release, $batch_sizes)
 ORDER BY release, workload, batch_size;

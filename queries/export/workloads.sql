@@ -7,9 +7,7 @@ WITH chosen AS (
         sum(trials)::BIGINT AS trials,
         sum(measurements)::BIGINT AS measurements
     FROM stored.studies
-    WHERE list_contains($workloads, workload)
-        AND ($release IS NULL OR release = $release)
-        AND ($batch_sizes IS NULL OR list_contains($batch_sizes, batch_size))
+    WHERE is_asked(workload, release, batch_size, $workloads, $release, $batch_sizes)
     GROUP BY release, workload
 )
 SELECT workloads.* REPLACE (chosen.studies AS studies, chosen.trials AS trials, chosen.measurements AS measurements)
