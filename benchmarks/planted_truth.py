@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dbtool.analysis.critical import Estimate
     from dbtool.analysis.scaling import Scaling
 
     Floats = NDArray[np.float64]
@@ -350,7 +349,7 @@ def _outcomes(found: Scaling, truth: tuple[float, float]) -> tuple[Outcome, Outc
     return _outcome(found.tradeoff, tradeoff), _outcome(found.overhead, overhead)
 
 
-def _outcome(estimate: Estimate | None, truth: float) -> Outcome:
+def _outcome(estimate: Interval | None, truth: float) -> Outcome:
     if estimate is None:
         return Outcome("not_identified", covers=True, octaves=None)
     closed = estimate.verdict == "identified"

@@ -183,9 +183,9 @@ def register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:
 def _scaling_of_trials(trials: Sequence[dict[str, Any]], count: int) -> dict[str, Any]:
     rows = pl.DataFrame(trials, {name: kind for name, (_, kind) in _TRIAL.items()})
     scaling = scaling_without_rates(searches(rows), Settings(trials=count or None))
-    tradeoff, curve = scaling.tradeoff, scaling.curve
-    return (tradeoff or NOTHING_KNOWN).columns("critical", "low", "high") | {
-        "verdict": tradeoff.verdict if tradeoff else "not_identified",
+    tradeoff, curve = scaling.tradeoff or NOTHING_KNOWN, scaling.curve
+    return tradeoff.columns("critical", "low", "high") | {
+        "verdict": tradeoff.verdict,
         "bend": curve.bend.value if curve else None,
         "fewest_steps": curve.steps if curve else None,
         "trials": scaling.trials,

@@ -24,7 +24,7 @@ from dbtool.store.tables import positive, text_table
 
 if TYPE_CHECKING:
     from dbtool.analysis.censored import Floats
-    from dbtool.analysis.critical import Estimate, FittedCurve
+    from dbtool.analysis.critical import FittedCurve
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
 _TERM = re.compile(r"\s*([\d.]+(?:e-?\d+)?)\s*(ns|us|µs|ms|s|)\s*(\*\s*B)?\s*")
@@ -98,7 +98,7 @@ class BestRun:
     """
 
     devices: int
-    batch_size: Estimate
+    batch_size: Interval
     steps: float
     hours: Interval
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from dbtool.analysis.censored import Fits, Floats
 
-Verdict = Literal["identified", "lower_bound", "upper_bound", "not_identified"]
 FORMS: tuple[Form, ...] = get_args(Form)
 LEAST_SCALE = 0.03
 """The least standard deviation of log steps: a search's assumed variation from seed to seed."""
@@ -73,18 +72,6 @@ class StepsAt:
     lower: float
     upper: float
     error: float = 0.0
-
-
-@dataclass(frozen=True)
-class Estimate(Interval):
-    """A quantity whose value is reported where it is identified.
-
-    Attributes:
-        verdict: `identified`; `lower_bound` or `upper_bound` where one end alone is known;
-            `not_identified` where neither is.
-    """
-
-    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -150,11 +137,11 @@ class FittedCurve:
         return Interval(value, min(low, value), max(high, value))
 
     @property
-    def tradeoff(self) -> Estimate:
+    def tradeoff(self) -> Interval:
         """Return Bc."""
         return self.estimate(lambda _, critical: critical)
 
-    def overhead(self, share: float, start: float) -> Estimate | None:
+    def overhead(self, share: float, start: float) -> Interval | None:
         """Return the batch size whose steps exceed linear scaling from `start` by a share.
 
         It is B^p = (1 + o)^p (B0^p + Bc^p) - Bc^p.
@@ -174,25 +161,26 @@ class FittedCurve:
         gained_to = self.critical * _ends(self._bend, share)[1]
         return None if start > gained_to else self.estimate(at)
 
-    def speedup(self, share: float) -> Estimate:
+    def speedup(self, share: float) -> Interval:
         """Return the batch size whose speed-up is 1 / (1 + share) of that of perfect scaling."""
         return self.estimate(lambda bend, critical: critical * _size_at(bend, math.log1p(share)))
 
-    def perfect_to(self, share: float) -> Estimate:
+    def perfect_to(self, share: float) -> Interval:
         """Return the batch size up to which examples exceed the fewest by at most a share.
 
         It is Bc at most: a curve with a sharp bend has both regimes within the share there.
         """
         return self.estimate(lambda bend, critical: critical * _ends(bend, share)[0])
 
-    def useful_to(self, share: float) -> Estimate:
+    def useful_to(self, share: float) -> Interval:
         """Return the batch size, Bc or larger, from which steps exceed the fewest by a share."""
         return self.estimate(lambda bend, critical: critical * _ends(bend, share)[1])
 
-    def estimate(self, quantity: Callable[[float, float], float]) -> Estimate:
+    def estimate(self, quantity: Callable[[float, float], float]) -> Interval:
         """Return a batch size that rises with Bc, with what is known of it.
 
-        Without measurements on both sides of it, its value depends on the form of the curve alone.
+        Without measurements on both sides of it, its value depends on the form of the curve alone,
+        and is not reported.
 
         Args:
             quantity: computes it from the bend and Bc.
@@ -206,15 +194,9 @@ class FittedCurve:
         # Bends lie on a grid and the value between its points.
         low, high = min(low, value), max(high, value)
         least, most = self.reached
-        has_low = low > 0 and least < value
-        has_high = math.isfinite(high) and value < most
-        if has_low and has_high:
-            return Estimate(value, low, high, "identified")
-        if has_low:
-            return Estimate(None, low, math.inf, "lower_bound")
-        if has_high:
-            return Estimate(None, 0.0, high, "upper_bound")
-        return Estimate(None, 0.0, math.inf, "not_identified")
+        low = low if least < value else 0.0
+        high = high if value < most else math.inf
+        return Interval(value if low > 0 and math.isfinite(high) else None, low, high)
 
 
 def fewest_reached(form: Form) -> int:

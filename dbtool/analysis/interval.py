@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["identified", "lower_bound", "upper_bound", "not_identified"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,15 @@ class Interval:
     value: float | None
     low: float
     high: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return whether there is a value or, where there is none, which end alone is known."""
+        if self.value is not None:
+            return "identified"
+        if self.low > 0:
+            return "lower_bound"
+        return "upper_bound" if math.isfinite(self.high) else "not_identified"
 
     def columns(self, value: str, low: str, high: str) -> dict[str, float | None]:
         """Return the columns of these names for a row; missing ends are null."""

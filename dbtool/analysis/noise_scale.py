@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dbtool.analysis.censored import Floats
-    from dbtool.analysis.critical import Estimate
     from dbtool.store.releases import Releases
 
 PHASES = 3
@@ -106,7 +105,7 @@ def moments_of_trials(db: Releases, trials: pl.DataFrame) -> pl.DataFrame:
 
 def noise_scale_rows(
     moments: pl.DataFrame,
-    critical: Mapping[tuple[str | None, str | None, float | None], Estimate | None],
+    critical: Mapping[tuple[str | None, str | None, float | None], Interval | None],
     *,
     level: float,
     within: float = NEARLY,

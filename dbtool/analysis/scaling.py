@@ -10,6 +10,7 @@ import numpy as np
 
 from dbtool.analysis.costs import runs
 from dbtool.analysis.critical import FORMS, StepsAt, fit_curve
+from dbtool.analysis.interval import NOTHING_KNOWN
 from dbtool.analysis.learning_rates import best_rate, fit_laws
 from dbtool.analysis.searches import equal_trials
 from dbtool.core.checks import require_number, require_whole
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dbtool.analysis.costs import BestRun, StepTime
-    from dbtool.analysis.critical import Estimate, FittedCurve
+    from dbtool.analysis.critical import FittedCurve
     from dbtool.analysis.interval import Interval
     from dbtool.analysis.kinds import Form
     from dbtool.analysis.learning_rates import BestRate, Rate, RateLaw
@@ -131,11 +132,11 @@ class Scaling:
     windowed: Sequence[int] = ()
     wide: Sequence[int] = ()
     curve: FittedCurve | None = None
-    tradeoff: Estimate | None = None
-    overhead: Estimate | None = None
-    speedup: Estimate | None = None
-    perfect_to: Estimate | None = None
-    useful_to: Estimate | None = None
+    tradeoff: Interval | None = None
+    overhead: Interval | None = None
+    speedup: Interval | None = None
+    perfect_to: Interval | None = None
+    useful_to: Interval | None = None
     bend: Interval | None = None
     rates: Sequence[BestRate] = ()
     rate_law: RateLaw | None = None
@@ -157,9 +158,9 @@ class Scaling:
         They are doublings, not measured yet, beyond the open end of the batch sizes that reached
         the goal, or beyond both ends.
         """
-        if not self.reached or (self.tradeoff and self.tradeoff.verdict == "identified"):
+        verdict = (self.tradeoff or NOTHING_KNOWN).verdict
+        if not self.reached or verdict == "identified":
             return []
-        verdict = self.tradeoff.verdict if self.tradeoff else "not_identified"
         least, most = round(self.reached[0]), round(self.reached[-1])
         smaller = [least // factor for factor in (8, 4, 2) if least >= factor]
         larger = [most * factor for factor in (2, 4, 8)]

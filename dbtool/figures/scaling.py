@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dbtool.analysis.answers import Answer
-    from dbtool.analysis.critical import Estimate
+    from dbtool.analysis.interval import Interval
     from dbtool.analysis.scaling import Scaling, Settings
     from dbtool.figures.specs import PanelKind
     from dbtool.store.releases import Releases
@@ -67,7 +67,7 @@ class Findings:
 
     curve: Sequence[tuple[float, float]]
     steps: Sequence[tuple[float, float, float]]
-    sizes: Mapping[str, Estimate]
+    sizes: Mapping[str, Interval]
 
     @property
     def height(self) -> float:
@@ -242,7 +242,7 @@ def draw_findings(axes: Axes, findings: Findings, height: float) -> None:
         _draw_row(axes, name, size, _LOWEST + _ROW * row)
 
 
-def _draw_row(axes: Axes, name: str, size: Estimate, up: float) -> None:
+def _draw_row(axes: Axes, name: str, size: Interval, up: float) -> None:
     """Draw a batch size with its interval, named at the side on which more room is free."""
     left, right = axes.get_xlim()
     at_right = max(size.low, left) / left < right / min(size.high, right)

@@ -55,12 +55,12 @@ def rows_of_answers(kind: str, answers: Iterable[Answer], settings: Settings) ->
 def _critical(answer: Answer, _settings: Settings) -> Iterator[Row]:
     scaling, law = answer.scaling, answer.scaling.rate_law
     for definition in DEFINITIONS:
-        estimate = getattr(scaling, definition)
-        value = estimate.value if estimate else None
+        estimate = getattr(scaling, definition) or NOTHING_KNOWN
+        value = estimate.value
         yield {
             "definition": definition,
-            **(estimate or NOTHING_KNOWN).columns("critical_batch_size", "low", "high"),
-            "verdict": estimate.verdict if estimate else "not_identified",
+            **estimate.columns("critical_batch_size", "low", "high"),
+            "verdict": estimate.verdict,
             "learning_rate": law.at(value) if law and value else None,
             "fewest_steps": scaling.curve.steps if scaling.curve else None,
             "trials": scaling.trials,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dbtool.analysis.answers import Answer
-    from dbtool.analysis.critical import Estimate
+    from dbtool.analysis.interval import Interval
     from dbtool.analysis.learning_rates import RateLaw
     from dbtool.analysis.scaling import Scaling, Settings
 
@@ -59,7 +59,7 @@ def sentences(
     ]
 
 
-def in_short(estimate: Estimate | None) -> str | None:
+def in_short(estimate: Interval | None) -> str | None:
     """Return a batch size as a table shows it: 212 (167-269), > 608, < 30, or None for unknown."""
     if estimate is None or estimate.verdict == "not_identified":
         return None
@@ -272,7 +272,7 @@ def _between(row: Mapping[str, Any], name: str, level: str) -> str:
     return _interval(row[f"{name}low"] or 0.0, row[f"{name}high"] or math.inf, level)
 
 
-def _estimate(estimate: Estimate, level: str, unknown: str = "not identified") -> str:
+def _estimate(estimate: Interval, level: str, unknown: str = "not identified") -> str:
     if estimate.value is not None:
         return f"{_number(estimate.value)} ({_interval(estimate.low, estimate.high, level)})"
     if estimate.verdict == "lower_bound":

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbtool.analysis.critical import Estimate
 from dbtool.analysis.interval import Interval
 from dbtool.analysis.noise_scale import (
     FEWEST_BLOCKS,
@@ -24,7 +23,7 @@ from tests.support.made_up import write_shard
 
 WORKLOAD = "digits/fc/sgd"
 KEY = ("made-up", WORKLOAD)
-IDENTIFIED = Estimate(100.0, 50.0, 200.0, "identified")
+IDENTIFIED = Interval(100.0, 50.0, 200.0)
 
 
 def of(norms: Any, traces: Any, blocks: Any, level: float = 0.95) -> Interval:
@@ -101,9 +100,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say(blocks: int, spread: floa
 def test_ratios_to_critical_batch_sizes_that_are_partly_known() -> None:
     scale = Interval(300.0, 200.0, 400.0)
     assert scale.over(IDENTIFIED) == Interval(3.0, 1.0, 8.0)
-    at_least = Estimate(None, 50.0, math.inf, "lower_bound")
+    at_least = Interval(None, 50.0, math.inf)
     assert scale.over(at_least) == Interval(None, 0.0, 8.0)
-    at_most = Estimate(None, 0.0, 200.0, "upper_bound")
+    at_most = Interval(None, 0.0, 200.0)
     assert scale.over(at_most) == Interval(None, 1.0, math.inf)
     nothing = Interval(None, 0.0, math.inf)
     assert nothing.over(IDENTIFIED) == nothing

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dbtool.analysis.critical import Estimate
+from dbtool.analysis.interval import Interval
 from dbtool.database import open_database
 from dbtool.figures.caption import caption_of
 from dbtool.figures.drawing import draw
@@ -122,7 +122,7 @@ def test_rows_are_named_where_there_is_more_room() -> None:
     def side(value: float) -> str:
         (axes,) = Figure().subplots(1, 1, squeeze=False)[0]
         axes.set(xscale="log", xlim=(1, 1024), yscale="log", ylim=(1, 1e6))
-        size = Estimate(value, value / 2, 2 * value, "identified")
+        size = Interval(value, value / 2, 2 * value)
         findings = Findings([], [], {"tradeoff": size})
         draw_findings(axes, findings, 5 * findings.height)
         # The row takes 1.2 decades of six, where the axis of steps has no numbers.
