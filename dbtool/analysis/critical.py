@@ -251,7 +251,15 @@ class _Likelihood:
     """The penalised likelihood of steps to result, by the logarithms of p and of Bc."""
 
     def __init__(self, steps: Sequence[StepsAt]) -> None:
-        sizes, self._lower, self._upper, self._spread = observations(steps)
+        # Where neither bound is known, or the untrained network is enough, steps tell nothing.
+        known = [each for each in steps if each.lower > 0 or 0 < each.upper < math.inf]
+        sizes = np.array([each.batch_size for each in known], float)
+        with np.errstate(divide="ignore"):
+            self._lower = np.log(np.array([each.lower for each in known], float))
+            self._upper = np.log(np.array([each.upper for each in known], float))
+        # Standard deviations of these in units of the least one.
+        errors = np.array([each.error for each in known], float)
+        self._spread = np.maximum(errors / LEAST_SCALE, 1)
         self._log_sizes = np.log(sizes)
         is_reached = np.isfinite(self._upper)
         self.reached = sizes[is_reached]
@@ -324,21 +332,3 @@ def _ends(bend: float, share: float) -> tuple[float, float]:
     """Return where perfect scaling and where gains end, in units of Bc."""
     end = min(_size_at(bend, math.log1p(share)), 1.0)
     return end, 1 / end
-
-
-def observations(steps: Sequence[StepsAt]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return what is known of steps, each [observations].
-
-    They are batch sizes, the logarithms of the bounds of steps, and standard deviations of these
-    in units of the least one.
-
-    Batch sizes are dropped where neither bound is known, or where the untrained network is enough:
-    they tell nothing.
-    """
-    known = [each for each in steps if each.lower > 0 or 0 < each.upper < math.inf]
-    sizes = np.array([each.batch_size for each in known], float)
-    with np.errstate(divide="ignore"):
-        lower = np.log(np.array([each.lower for each in known], float))
-        upper = np.log(np.array([each.upper for each in known], float))
-    errors = np.array([each.error for each in known], float)
-    return sizes, lower, upper, np.maximum(errors / LEAST_SCALE, 1)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from dbtool.store.questions import Question
 
-ALL_COLUMNS = View()
 _NESTED = frozenset({"map", "struct", "tuple", "list", "array", "union"})
 # Types whose text in CSV is read back as the same value.
 _READ_BACK = frozenset(
@@ -85,7 +84,7 @@ def print_rows(
     output_format: Format,
     limit: int | None = None,
     on_rows: Callable[[], None] = lambda: None,
-    view: View = ALL_COLUMNS,
+    view: View = View(),
 ) -> bool:
     """Run a query, print its rows, a batch at a time, and return whether there are any.
 
@@ -122,7 +121,7 @@ def print_table(
     rows: pa.Table,
     output_format: Format,
     limit: int | None = None,
-    view: View = ALL_COLUMNS,
+    view: View = View(),
     documents: Collection[str] = (),
 ) -> None:
     """Print rows from memory as `print_rows` does; the text of columns in `documents` is JSON."""

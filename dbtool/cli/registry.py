@@ -69,29 +69,20 @@ _MODULES = {
 # Of functions that have another name than their command.
 _FUNCTIONS = {"import": "import_", "produce": "command"}
 _OTHER_WORDS = {
-    "list": "workloads",
-    "ls": "workloads",
-    "show": "workloads",
-    "measurements": "sql",
-    "query": "sql",
-    "select": "sql",
-    "best": "steps",
-    "draw": "plot",
-    "figures": "plot",
-    "train": "produce",
-    "run": "produce",
-    "sweep": "produce",
-    "add": "ingest",
-    "load": "ingest",
-    "download": "fetch, pull",
-    "check": "verify",
-    "remove": "forget",
-    "delete": "forget",
-    "help": "--help",
-    "compare": "diff",
-    "upload": "publish",
+    "workloads": ("list", "ls", "show"),
+    "sql": ("measurements", "query", "select"),
+    "steps": ("best",),
+    "plot": ("draw", "figures"),
+    "produce": ("train", "run", "sweep"),
+    "ingest": ("add", "load"),
+    "fetch, pull": ("download",),
+    "verify": ("check",),
+    "forget": ("remove", "delete"),
+    "--help": ("help",),
+    "diff": ("compare",),
+    "publish": ("upload",),
 }
-"""Other programs' names for our commands."""
+"""Our commands, with other programs' names for them."""
 WORDS = {
     "release": "measurements published together",
     "workload": "a data set, a model and an optimizer, with a goal",
@@ -168,11 +159,12 @@ class LazyGroup(TyperGroup):
         if ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         if args[0] not in COMMANDS:
-            if other := _OTHER_WORDS.get(args[0].lower()):
-                raise UsageError(
-                    f"unknown command {args[0]!r}; closest: {other} (list them with `dbtool "
-                    "--help`)"
-                )
+            for ours, others in _OTHER_WORDS.items():
+                if args[0].lower() in others:
+                    raise UsageError(
+                        f"unknown command {args[0]!r}; closest: {ours} (list them with `dbtool "
+                        "--help`)"
+                    )
             raise unknown("command", args[0], COMMANDS, "dbtool --help")
         _refuse_empty(args)
         return super().resolve_command(ctx, args)

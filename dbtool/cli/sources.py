@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dbtool.cli.messages import bar, download_bar, tell
-from dbtool.cli.options import Destination, Retries, Timeout
+from dbtool.cli.options import Destination, Format, Retries, Timeout
 from dbtool.core.contract import ARCHIVE_ROOT
 from dbtool.core.errors import UsageError, counted, unknown
 from dbtool.sources.logs import LOG_FORMATS
@@ -53,7 +53,10 @@ def fetch(
         sha256 (HEX): The hash of another file than the published one, such as a replica.
     """
     if list_:
-        _list_sources()
+        from dbtool.cli.output import print_table
+        from dbtool.sources.public.catalog import source_table
+
+        print_table(source_table(), Format.TABLE)
         return
     import dbtool
     from dbtool.core.download import RetryPolicy
@@ -78,14 +81,6 @@ def fetch(
             tell(f"{LICENCE} `dbtool cite` tells how to cite it.")
     for path in paths:
         typer.echo(path)
-
-
-def _list_sources() -> None:
-    from dbtool.cli.options import Format
-    from dbtool.cli.output import print_table
-    from dbtool.sources.public.catalog import source_table
-
-    print_table(source_table(), Format.TABLE)
 
 
 def import_(
@@ -191,7 +186,6 @@ def ingest(
 
 def _show(source: "Source") -> None:
     """Print what would be stored: the number of runs, and the first trials and measurements."""
-    from dbtool.cli.options import Format
     from dbtool.cli.output import print_table
     from dbtool.cli.table import View
     from dbtool.sources.ingest import preview
