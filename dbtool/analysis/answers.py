@@ -33,16 +33,9 @@ if TYPE_CHECKING:
 
 _NAMES = "batch_size, steps and, if there are several, workload"
 _TRIAL = {
-    "batch_size": ("BIGINT", pl.Int64),
-    "trial_id": ("BIGINT", pl.Int64),
-    "status": ("VARCHAR", pl.String),
-    "after": ("BIGINT", pl.Int64),
-    "steps": ("BIGINT", pl.Int64),
-    "learning_rate": ("DOUBLE", pl.Float64),
-    "momentum": ("DOUBLE", pl.Float64),
-    "setting": ("BIGINT", pl.Int64),
-    "search_space": ("VARCHAR", pl.String),
-    "search": ("VARCHAR", pl.String),
+    **dict.fromkeys(("batch_size", "trial_id", "after", "steps", "setting"), ("BIGINT", pl.Int64)),
+    **dict.fromkeys(("learning_rate", "momentum"), ("DOUBLE", pl.Float64)),
+    **dict.fromkeys(("status", "search_space", "search"), ("VARCHAR", pl.String)),
     "stopped": ("BOOLEAN", pl.Boolean),
 }
 _SCALING = (

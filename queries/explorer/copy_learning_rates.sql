@@ -7,7 +7,6 @@ WITH asked AS (
     WHERE list_contains($keys, release || ':' || workload)
 ),
 trial_rows AS (FROM trial_crossings('asked')),
-settled AS (SELECT * REPLACE (median_steps AS steps) FROM setting_steps('trial_rows') WHERE stands),
 crossed AS (
     SELECT
         *,
@@ -15,7 +14,7 @@ crossed AS (
         min(steps) OVER study AS fewest,
         (search_space->'learning_rate'->>'min_value')::DOUBLE AS least,
         (search_space->'learning_rate'->>'max_value')::DOUBLE AS most
-    FROM settled
+    FROM steps_of_settings('trial_rows')
     WINDOW study AS (PARTITION BY release, workload, batch_size)
 ),
 equal AS (

@@ -23,12 +23,12 @@ fitted AS MATERIALIZED (
             list({
                 'batch_size': batch_size,
                 'trial_id': trial_id,
-                'status': status,
                 'after': after,
                 'steps': steps,
+                'setting': setting,
                 'learning_rate': learning_rate,
                 'momentum': momentum,
-                'setting': setting,
+                'status': status,
                 'search_space': search_space::VARCHAR,
                 'search': search::VARCHAR,
                 'stopped': stopped
