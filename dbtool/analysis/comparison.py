@@ -12,7 +12,6 @@ optimum, the same number of trials comes further.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -33,35 +32,15 @@ if TYPE_CHECKING:
 
 _UNKNOWN = 0.05
 _MOST_OPEN = 0.5  # between the least and the largest probability, for one between them to be told
-
-
-@dataclass(frozen=True)
-class Task:
-    """What optimizers are compared on: everything in a workload except its optimizer.
-
-    Attributes:
-        release: the release of the trials.
-        collection: what comes before the data set in the workload's name; None where nothing does.
-        dataset: the data set.
-        model: the model.
-        metric: the column that has to pass the goal.
-        goal: the value to get past.
-    """
-
-    release: str
-    collection: str | None
-    dataset: str
-    model: str
-    metric: str
-    goal: float
-
-
-TASK_COLUMNS = tuple(each.name for each in fields(Task))
+TASK_COLUMNS = ("release", "collection", "dataset", "model", "metric", "goal")
+"""What optimizers are compared on, a task: everything in a workload except its optimizer."""
 _COLUMNS = (
     *(*TASK_COLUMNS, "batch_size", "optimizer", "other", "optimizer_trials", "other_trials", "k"),
     *("win", "win_certain", "win_possible", "win_low", "win_high"),
     *("loss", "loss_certain", "loss_possible", "loss_low", "loss_high", "neither", "missing"),
 )
+Task: TypeAlias = tuple[Any, ...]
+"""The values of `TASK_COLUMNS`."""
 Tasks: TypeAlias = "Mapping[Task, Mapping[str, Sequence[Search]]]"
 """Searches of each task by optimizer, in the order of their batch sizes."""
 
@@ -208,8 +187,7 @@ def tasks_of(trials: pl.DataFrame, workloads: pl.DataFrame) -> dict[Task, dict[s
     names = workloads.select("release", "workload", "collection", "dataset", "model", "optimizer")
     rows = trials.join(names, on=["release", "workload"], how="left", maintain_order="left")
     found: dict[Task, dict[str, list[Search]]] = {}
-    for _, of_task in rows.group_by(*TASK_COLUMNS, maintain_order=True):
-        task = Task(*of_task.select(*TASK_COLUMNS).row(0))
+    for task, of_task in rows.group_by(*TASK_COLUMNS, maintain_order=True):
         is_unique = of_task.n_unique(["workload"]) == of_task.n_unique(["optimizer"])
         by_optimizer = of_task.group_by(
             "optimizer" if is_unique else "workload", maintain_order=True
@@ -221,7 +199,7 @@ def tasks_of(trials: pl.DataFrame, workloads: pl.DataFrame) -> dict[Task, dict[s
 def comparison_rows(tasks: Tasks, k: int | None = None, *, level: float = 0.95) -> pl.DataFrame:
     """Return a row for each task, pair of optimizers and batch size that either was measured at.
 
-    The columns are those of `Task`, batch_size (examples), optimizer, other, their numbers of
+    The columns are `TASK_COLUMNS`, batch_size (examples), optimizer, other, their numbers of
     trials, those of `compare`, and missing. missing lists the optimizers that have fewer than k
     trials there, or none; all probabilities are null then. win_low and win_high enclose the
     intervals of both ends that evaluations leave open. Studies of one setting are no searches: of
@@ -234,7 +212,7 @@ def comparison_rows(tasks: Tasks, k: int | None = None, *, level: float = 0.95) 
         level: of the intervals.
     """
     made = [
-        {**asdict(task), **row}
+        {**dict(zip(TASK_COLUMNS, task, strict=True)), **row}
         for task, by_optimizer in tasks.items()
         for (name, one), (other_name, other) in combinations(by_optimizer.items(), 2)
         for row in _pair_rows((name, one), (other_name, other), k, level)

@@ -14,8 +14,6 @@ from dbtool.analysis.interval import Interval
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dbtool.analysis.interval import Interval as Known
-
 FEWEST_POINTS = 3
 
 
@@ -34,7 +32,7 @@ class PowerLaw:
     points: int
 
 
-def power_law(points: Sequence[tuple[float, Known]], *, level: float) -> PowerLaw | None:
+def power_law(points: Sequence[tuple[float, Interval]], *, level: float) -> PowerLaw | None:
     """Fit a line to logarithms by least squares; None for fewer than three points.
 
     The interval of the exponent is the wider of two: the one that the points' own intervals give,

@@ -38,15 +38,12 @@ _COLUMNS = (
 )
 
 
-def performance_profiles(
-    tasks: Tasks, *, k: int | None = None, factors: Sequence[float] = PROFILE_FACTORS
-) -> pl.DataFrame:
+def performance_profiles(tasks: Tasks, *, k: int | None = None) -> pl.DataFrame:
     """Return the profiles of all optimizers over the cells in which each of them was measured.
 
     Args:
         tasks: see `dbtool.analysis.comparison.tasks_of`.
         k: trials of each search; None: `quarter_of_fewest` of the cells that all share.
-        factors: each 1 or more.
 
     Returns:
         A row for each optimizer and factor, none where no cell counts: share, of the cells in which
@@ -66,7 +63,7 @@ def performance_profiles(
     whole = [cell for cell in _cells(tasks, names) if len(cell) == len(names)]
     k = k or quarter_of_fewest(search for cell in whole for search in cell)
     common = [cell for cell in whole if k and all(search.trials >= k for search in cell)]
-    rows = _rows(names, common, k, factors) if common and k else []
+    rows = _rows(names, common, k) if common and k else []
     return typed_rows(rows, _COLUMNS)
 
 
@@ -102,7 +99,7 @@ def _cells(tasks: Tasks, names: Iterable[str]) -> Iterable[list[Search]]:
 
 
 def _rows(
-    chosen: Sequence[str], common: Sequence[Sequence[Search]], k: int, factors: Sequence[float]
+    chosen: Sequence[str], common: Sequence[Sequence[Search]], k: int
 ) -> list[dict[str, object]]:
     steps = [[search.best_of(k) for search in cell] for cell in common]
     upper = np.array([[each.upper for each in cell] for cell in steps])
@@ -111,7 +108,7 @@ def _rows(
     reached = np.isfinite(upper).mean(axis=0)
     rows = []
     for column, name in enumerate(chosen):
-        for factor in factors:
+        for factor in PROFILE_FACTORS:
             share, low, high = (
                 float((of_cells[:, column] <= factor * _ROUNDING).mean())
                 for of_cells in (plain, most, least)

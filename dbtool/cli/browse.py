@@ -242,7 +242,7 @@ def _published_rows(
     from dbtool.core.catalog import catalog
     from dbtool.store.questions import index_question
 
-    published = {each.workload: each for each in sorted(catalog(), key=lambda each: each.workload)}
+    published = {each.workload: each for each in catalog()}
     absent = partial(
         unknown, "published workload", choices=published, listing="dbtool workloads --catalog"
     )

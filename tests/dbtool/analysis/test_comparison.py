@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
 from dbtool.analysis.comparison import (
-    Task,
     chance_interval,
     chance_of_fewer,
     compare,
@@ -27,7 +26,7 @@ from dbtool.database import open_database
 from tests.support.made_up import curve, write_shard
 
 INF = math.inf
-TASK = Task("made-up", None, "digits", "fc", "val_classification_error", 0.1)
+TASK = ("made-up", None, "digits", "fc", "val_classification_error", 0.1)
 # Few different numbers, so that there are ties, and some that are never reached.
 EVALUATIONS = st.sampled_from([(0, 3), (1, 3), (2, 3), (1, 4), (3, 5), (3, INF), (INF, INF)])
 INTERVALS = st.lists(EVALUATIONS, min_size=2, max_size=5)
@@ -244,8 +243,8 @@ def test_tasks_of_a_database(tmp_path: Path) -> None:
         workloads = db.workloads()
         trials = db.crossings("*")
     tasks = tasks_of(trials, workloads)
-    sparse = Task(TASK.release, "sparsity_50", *("digits", "fc"), TASK.metric, 0.1)
-    other_goal = Task(TASK.release, None, *("digits", "fc"), TASK.metric, 0.2)
+    sparse = (TASK[0], "sparsity_50", *TASK[2:])
+    other_goal = (*TASK[:-1], 0.2)
     assert tasks.keys() == {TASK, sparse, other_goal}
     assert tasks[TASK].keys() == {"sgd", "adam"}
     assert [each.batch_size for each in tasks[TASK]["adam"]] == [8, 16]
