@@ -123,26 +123,18 @@ def download_bar() -> Iterator[tuple[OnDownload, OnRetry]]:
 
 
 def _progress(unit: Unit) -> Progress:
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskProgressColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
 
     counts: dict[str, tuple[ProgressColumn, ...]] = {
-        "bytes": (DownloadColumn(), TransferSpeedColumn()),
-        "percent": (TaskProgressColumn(),),
+        "bytes": (progress.DownloadColumn(), progress.TransferSpeedColumn()),
+        "percent": (progress.TaskProgressColumn(),),
     }
-    return Progress(
+    return progress.Progress(
         "{task.description}",
-        BarColumn(),
-        *counts.get(unit, (MofNCompleteColumn(),)),
-        TimeRemainingColumn(compact=True),
+        progress.BarColumn(),
+        *counts.get(unit, (progress.MofNCompleteColumn(),)),
+        progress.TimeRemainingColumn(compact=True),
         console=Console(stderr=True),
         transient=True,
     )
