@@ -63,7 +63,7 @@ _MODULES = {
     "dbtool.cli.figures": ("plot", "explore"),
     "dbtool.cli.sources": ("fetch", "import", "ingest", "pull"),
     "producers.cli.command": ("produce",),
-    "dbtool.cli.releases": (*("verify", "index", "diff", "forget", "publish", "export", "cite"),),
+    "dbtool.cli.releases": ("verify", "index", "diff", "forget", "publish", "export", "cite"),
     "dbtool.cli.doctor": ("doctor",),
 }
 # Of functions that have another name than their command.
