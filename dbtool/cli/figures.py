@@ -222,10 +222,9 @@ def _check_together(outputs: "Mapping[str, object]", details: "Mapping[str, obje
 def _print_list(output_format: str) -> None:
     import pyarrow as pa
 
-    from dbtool.cli.output import print_table, require_printable
+    from dbtool.cli.output import print_table
 
     [chosen, *_] = chosen_formats("format", output_format, tuple(options.Format))
-    require_printable(options.Format(chosen))
     rows = [{"figure": spec.name, "title": spec.title} for spec in FIGURES]
     print_table(pa.Table.from_pylist(rows), options.Format(chosen))
 

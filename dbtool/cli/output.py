@@ -97,12 +97,10 @@ def print_rows(
         view: which columns are printed.
 
     Raises:
-        UsageError: the format is binary and standard output is a terminal, or a requested column
-            does not exist.
+        UsageError: a requested column does not exist.
         DbtoolError: the format cannot store a column.
         duckdb.Error: the query fails, maybe after some rows.
     """
-    require_printable(output_format)
     with (
         streamed(cursor, question.sql, question.values, _ROWS_OF_A_BATCH) as stream,
         duckdb.connect() as converter,
