@@ -9,18 +9,26 @@ import pytest
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_quickly_and_once(
     tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
-) -> None:
+) -> Iterator[None]:
     """Spares most of a small sweep's time: programs are hardly optimised, and kept.
 
-    They are optimised where slow tests run as well, and in the processes that a test starts.
+    They are optimised where slow tests run as well, and in the processes that a test starts, which
+    keep theirs in the same folder.
     """
     import jax
 
+    from tests.support.sweeps import fast_start
+
+    compiled = tmp_path_factory.mktemp("compiled")
     jax.config.update(
         "jax_disable_most_optimizations", pytestconfig.getoption("markexpr") == "not slow"
     )
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
+    jax.config.update("jax_compilation_cache_dir", str(compiled))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in fast_start(compiled).items():
+            patch.setenv(name, value)
+        yield
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -218,6 +219,22 @@ def produce(*words: str | Path, **environment: str) -> subprocess.CompletedProce
     )
 
 
+def produced(*words: str | Path, **environment: str) -> str:
+    """What `dbtool produce` says on standard error; it has to succeed."""
+    result = produce(*words, **environment)
+    assert result.returncode == 0, result.stderr
+    return result.stderr
+
+
+def refused(code: int, *words: str | Path, **environment: str) -> str:
+    """The only line that `dbtool produce` prints where it fails."""
+    result = produce(*words, **environment)
+    assert (result.returncode, result.stdout) == (code, ""), result.stderr
+    assert result.stderr.startswith("dbtool: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
+
+
 def start_produce(*words: str | Path, **environment: str) -> subprocess.Popen[str]:
     """Starts `dbtool produce` and leaves it running."""
     return subprocess.Popen(
@@ -227,6 +244,26 @@ def start_produce(*words: str | Path, **environment: str) -> subprocess.Popen[st
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def hosts(count: int = 2) -> list[dict[str, str]]:
+    """What tells each of some processes that they train together."""
+    address = f"127.0.0.1:{free_port()}"
+    # Not every machine has the addresses of IPv6, which JAX would listen at.
+    shared = {"JAX_COORDINATOR_ADDRESS": address, "JAX_COORDINATOR_BIND_ADDRESS": address}
+    shared["JAX_NUM_PROCESSES"] = str(count)
+    return [shared | {"JAX_PROCESS_ID": str(number)} for number in range(count)]
+
+
+def wait_until(
+    is_so: Callable[[], bool], process: subprocess.Popen[str] | None = None, patience: float = 300.0
+) -> None:
+    """Waits until something is so, which it has to be before the process ends."""
+    deadline = time.monotonic() + patience
+    while not is_so():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "it is not so"
+        time.sleep(0.01)
 
 
 def told(errors: str) -> list[str]:

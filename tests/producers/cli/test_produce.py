@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -22,42 +21,22 @@ from tests.support.sweeps import (
     TRAINED,
     WORKLOAD,
     assert_same_rows,
-    fast_start,
     footer,
-    free_port,
+    hosts,
     in_place_of_mnist,
     produce,
+    produced,
+    refused,
     shards,
     start_produce,
     statuses,
     told,
+    wait_until,
 )
 
 SMALL = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "2", "--steps", "3")
-PATIENCE = 90.0
 # The last workload of each; those of other optimizers and data sets train the same.
 NETWORKS = {(name.startswith("sparsity"), each.model): name for name, each in WORKLOADS.items()}
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of compiled programs that the processes share: compiling is most of their time."""
-    return tmp_path_factory.mktemp("compiled")
-
-
-@pytest.fixture(autouse=True)
-def _programs_compiled_once(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(compiled))
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-
-
-def one_sentence(result: subprocess.CompletedProcess[str], code: int) -> str:
-    """The only line that a failed command prints."""
-    assert result.returncode == code, result.stderr
-    assert result.stdout == ""
-    assert result.stderr.startswith("dbtool: ")
-    assert result.stderr.count("\n") == 1, result.stderr
-    return result.stderr.strip()
 
 
 def test_dry_run_tells_and_writes_nothing(
@@ -86,19 +65,17 @@ def test_a_study_is_told_and_a_second_run_trains_nothing(
     best = f"trained {TRAINED} at batch size 8: 2 trials, 0 diverged; best val_classification_error"
     [line] = told(first.stderr)
     assert re.fullmatch(rf"{re.escape(best)} [\d.]+(; the best trial lies at .*)?", line)
-    second = produce(*words)
-    assert (second.returncode, second.stdout) == (0, "")
-    assert second.stderr == f"nothing to train: {out} holds every trial that was requested\n"
-    measured = produce(*words, "--measure", "gradient_noise_scale")
+    nothing = f"nothing to train: {out} holds every trial that was requested"
+    assert produced(*words) == f"{nothing}\n"
     said = "what was trained without --measure is measured in another --out alone"
-    assert measured.stderr == f"{second.stderr.rstrip()}; {said}\n"
+    assert produced(*words, "--measure", "gradient_noise_scale") == f"{nothing}; {said}\n"
     assert shards(out) == [path]
     assert "0 trials of 3 steps" in produce(*words, "--dry-run").stdout
     manifest = out / "manifest.json"
     manifest.write_bytes(manifest.read_bytes().replace(b"local", b"lokal"))
     # A dry run reads what is there as well.
     for more in ((), ("--dry-run",)):
-        assert str(manifest) in one_sentence(produce(*words, *more), 1)
+        assert str(manifest) in refused(1, *words, *more)
 
 
 def test_time_to_a_goal_is_told_of_a_sweep_that_measured_seconds(
@@ -123,11 +100,7 @@ def test_questions_are_answered_while_a_sweep_is_in_progress(
     out = tmp_path / "out"
     process = start_produce(*words, *data, "--out", out)
     try:
-        patience = time.monotonic() + PATIENCE
-        while not (is_release(out) and read_manifest(out).shards):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < patience, "no shard is listed"
-            time.sleep(0.01)
+        wait_until(lambda: is_release(out) and bool(read_manifest(out).shards), process)
         process.send_signal(signal.SIGSTOP)
         question = [CONSOLE_SCRIPT, "steps", TRAINED, "--goal", "0.95", "--format", "jsonl"]
         answer = subprocess.run(
@@ -147,8 +120,7 @@ def test_questions_are_answered_while_a_sweep_is_in_progress(
 @pytest.mark.parametrize("workload", NETWORKS.values())
 def test_smoke_trains_every_network(workload: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    result = produce("--preset", "smoke", workload, "--out", out)
-    assert result.returncode == 0, result.stderr
+    produced("--preset", "smoke", workload, "--out", out)
     (path,) = shards(out)
     assert footer(path, "study")["workload"]["definition"]["model"] == WORKLOADS[workload].model
     steps = [trial["steps"] for trial in footer(path, "trials")]
@@ -159,8 +131,7 @@ def test_smoke_trains_every_network(workload: str, tmp_path: Path) -> None:
 def test_a_shard_tells_that_activations_were_computed_again(tmp_path: Path) -> None:
     words = ("--preset", "smoke", "--remat", "--batch-sizes", "8", "--trials", "1")
     workloads = ("brown/transformer_tiny/adam", "mnist/fc_64_64_64/sgd")
-    result = produce(*words, *workloads, "--out", tmp_path)
-    assert result.returncode == 0, result.stderr
+    produced(*words, *workloads, "--out", tmp_path)
     remat = {
         footer(path, "study")["workload"]["definition"]["model"]: footer(path, "producer")["remat"]
         for path in shards(tmp_path)
@@ -182,11 +153,6 @@ steps = 5
 """
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return fast_start(tmp_path_factory.mktemp("compiled"))
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "mine.py"
@@ -206,45 +172,30 @@ def test_the_workloads_of_a_file_are_listed(call: Call, path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_plan_trains_what_the_options_train_and_notices_a_changed_file(
-    path: Path, tmp_path: Path, environment: dict[str, str]
+    path: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "plan.toml").write_text(PLAN)
     by_plan, by_words = tmp_path / "by_plan", tmp_path / "by_words"
     planned = ("--plan", tmp_path / "plan.toml", "--out", by_plan)
     for words in (planned, ("--from", path, *WORDS, "--out", by_words)):
-        done = produce(*words, **environment)
-        assert (done.returncode, len(told(done.stderr))) == (0, 1), done.stderr
+        assert len(told(produced(*words))) == 1
     assert_same_rows(by_plan, by_words)
     path.write_text(f"{FILE}# More.\n")
-    refused = produce(*planned, **environment)
-    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1), refused.stderr
-    assert f"was trained with the code of mine.py (sha256 {digest(FILE)[:8]})" in refused.stderr
-    both = produce(*planned, "--from", path)
-    assert (both.returncode, both.stderr.count("\n")) == (2, 1)
-    assert "leave out --from, or --plan" in both.stderr
+    other = f"was trained with the code of mine.py (sha256 {digest(FILE)[:8]})"
+    assert other in refused(1, *planned)
+    assert "leave out --from, or --plan" in refused(2, *planned, "--from", path)
 
 
 @pytest.mark.slow
-def test_hosts_train_by_the_same_code_or_not_at_all(
-    path: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_hosts_train_by_the_same_code_or_not_at_all(path: Path, tmp_path: Path) -> None:
     other = tmp_path / "other" / "mine.py"
     other.parent.mkdir()
     other.write_text(f"{FILE}# More.\n")
     for number, (paths, code) in enumerate((((path, path), 0), ((path, other), 1))):
-        address = f"127.0.0.1:{free_port()}"
-        hosts = environment | {
-            "JAX_COORDINATOR_ADDRESS": address,
-            "JAX_COORDINATOR_BIND_ADDRESS": address,
-            "JAX_NUM_PROCESSES": "2",
-        }
         out = tmp_path / str(number)
         processes = [
-            start_produce(
-                *("--from", each, *WORDS, "--distributed", "--out", out),
-                **hosts | {"JAX_PROCESS_ID": str(process)},
-            )
-            for process, each in enumerate(paths)
+            start_produce("--from", each, *WORDS, "--distributed", "--out", out, **host)
+            for each, host in zip(paths, hosts(), strict=True)
         ]
         errors = [process.communicate(timeout=600)[1] for process in processes]
         assert [process.returncode for process in processes] == [code, code], errors
@@ -275,29 +226,25 @@ def seeing(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_an_installed_package_brings_its_workloads(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
-    environment = environment | seeing(installed(FILE, tmp_path))
+def test_an_installed_package_brings_its_workloads(tmp_path: Path) -> None:
+    environment = seeing(installed(FILE, tmp_path))
     assert produce("stripes/*", "--list", "--format", "csv", **environment).stdout == LISTED
-    done = produce("stripes/*", *WORDS, "--out", tmp_path / "out", **environment)
-    assert (done.returncode, len(told(done.stderr))) == (0, 1), done.stderr
+    done = produced("stripes/*", *WORDS, "--out", tmp_path / "out", **environment)
+    assert len(told(done)) == 1
     assert sorted(statuses(tmp_path / "out")) == [0, 1]
     (shard,) = shards(tmp_path / "out")
     expected = {"name": "my-stripes", "sha256": digest(FILE), "version": "1.5"}
     assert footer(shard, "producer")["origin"] == expected
     # A file of the same names may not take its place.
     (tmp_path / "mine.py").write_text(FILE)
-    refused = produce("--from", tmp_path / "mine.py", "--list", **environment)
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
-    assert "mine.py: the model slope is known already; give yours another name" in refused.stderr
+    said = refused(2, "--from", tmp_path / "mine.py", "--list", **environment)
+    assert "mine.py: the model slope is known already; give yours another name" in said
 
 
 def test_an_installed_package_that_fails_is_one_sentence(tmp_path: Path) -> None:
     target = installed(FILE.replace("import math", "import maths"), tmp_path)
     # In a process of its own, as each loads what is installed once.
-    done = produce("--list", **seeing(target))
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    said = refused(1, "--list", **seeing(target))
     line = 1 + FILE[: FILE.index("import math")].count("\n")
-    assert f"{target}/striped/workloads.py, line {line}: ModuleNotFoundError" in done.stderr
-    assert done.stderr.endswith("; `pip uninstall my-stripes` goes on without it\n")
+    assert f"{target}/striped/workloads.py, line {line}: ModuleNotFoundError" in said
+    assert said.endswith("; `pip uninstall my-stripes` goes on without it\n")

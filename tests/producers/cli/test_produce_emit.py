@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,12 @@ from tests.support.sweeps import (
     fast_start,
     footer,
     in_place_of_mnist,
-    produce,
+    produced,
     shards,
     statuses,
     told,
     unlisted,
+    wait_until,
 )
 
 KINDS = ("slurm", "kubernetes", "skypilot")
@@ -137,9 +137,11 @@ OF_ALL_SORTS = (
         *(WORKLOAD, "--batch-sizes", "8", "--replace", "mnist=mine:the digits", "--goal", "-0.03"),
         *("--steps", "7", "--release", "mine", "--devices-per-trial", "2"),
     ),
+    ("--from", "mine.py", "--trials", "7"),
 )
 
 
+@pytest.mark.usefixtures("registries_as_before")
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
@@ -159,6 +161,7 @@ def test_a_task_has_every_word_of_the_command(
     monkeypatch.chdir(tmp_path)
     Path("it's a plan.toml").write_text(PLAN)
     Path("the digits").symlink_to(made_up_mnist)
+    Path("mine.py").write_text(FILE)
     job = emitted(call, kind, *words)
     command = script_of(kind, job).partition("dbtool produce ")[2]
     given = shlex.split(command)
@@ -167,19 +170,6 @@ def test_a_task_has_every_word_of_the_command(
     assert sorted([*given, *out]) == sorted(words)
     # The same words lead to the same job.
     assert emitted(call, kind, *given, *out) == job
-
-
-@pytest.mark.usefixtures("registries_as_before")
-def test_a_task_loads_a_file_of_ones_own(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("DBTOOL_DATASETS", raising=False)
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(FILE)
-    words = ("--from", "mine.py", "--trials", "7")
-    job = emitted(call, "slurm", *words)
-    given = shlex.split(job.partition("dbtool produce ")[2])
-    assert sorted(given[: given.index("--out")]) == sorted(words)
 
 
 def test_an_environment_variable_is_given_to_the_tasks(
@@ -215,8 +205,7 @@ def undisturbed(
     words: tuple[str, ...], environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     out: Path = tmp_path_factory.mktemp("undisturbed")
-    result = produce(*words, "--out", out, **environment)
-    assert result.returncode == 0, result.stderr
+    produced(*words, "--out", out, **environment)
     return out
 
 
@@ -257,11 +246,7 @@ def test_tasks_that_die_or_run_twice_train_the_sweep(
 
     for strike in (signal.SIGKILL, signal.SIGTERM):
         struck = start(2)
-        deadline = time.monotonic() + PATIENCE
-        while not any(".work" in path.parts for path in files_below(runs)):
-            assert struck.poll() is None, struck.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: any(".work" in path.parts for path in files_below(runs)), struck)
         # Slurm and Kubernetes signal the first process alone; a virtual machine ends with all.
         (os.killpg if kind == "skypilot" else os.kill)(struck.pid, strike)
         struck.communicate(timeout=PATIENCE)

@@ -87,15 +87,6 @@ def test_known_data_set_is_checked(tmp_path: Path) -> None:
         load_dataset("cifar_10", form=CIFAR_10, datasets_dir=python.parent)
 
 
-def test_known_bytes_give_the_known_image() -> None:
-    planes = [bytes([7] + [0] * 1023), bytes([0, 8] + [0] * 1022), bytes([0] * 1023 + [9])]
-    split = parse_binary(b"\x05" + b"".join(planes), PATH)
-    expected = np.zeros((1, 32, 32, 3))
-    expected[0, 0, 0, 0], expected[0, 0, 1, 1], expected[0, 31, 31, 2] = 7, 8, 9
-    np.testing.assert_array_equal(split.inputs, expected)
-    assert split.targets.tolist() == [5]
-
-
 class _Malicious:
     def __init__(self, call: object, *arguments: object) -> None:
         self._reduced = (call, arguments)

@@ -18,14 +18,16 @@ from tests.support.sweeps import (
     CONSOLE_SCRIPT,
     WORKLOAD,
     assert_same_rows,
-    fast_start,
     free_port,
     in_place_of_mnist,
     produce,
+    produced,
+    refused,
     start_produce,
     statuses,
     told,
     unlisted,
+    wait_until,
 )
 
 WORDS = (
@@ -86,8 +88,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str
 def undisturbed(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole sweep, with neither copies nor stops."""
     out: Path = tmp_path_factory.mktemp("undisturbed")
-    result = produce(*WORDS, *in_place_of_mnist(made_up_mnist), "--out", out)
-    assert result.returncode == 0, result.stderr
+    produced(*WORDS, *in_place_of_mnist(made_up_mnist), "--out", out)
     return out
 
 
@@ -110,15 +111,10 @@ def test_a_machine_that_vanishes_is_replaced(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     words = (*WORDS, *in_place_of_mnist(made_up_mnist), "--copy-to", url, "--out")
-    environment = fast_start(tmp_path / "compiled")
     gone, new = tmp_path / "gone", tmp_path / "new"
-    process = start_produce(*words, gone, **environment)
-    patience = time.monotonic() + PATIENCE
+    process = start_produce(*words, gone)
     # In the second block, of which a checkpoint is there.
-    while not (MANIFEST in there(url) and ".sha256" in str(there(url))):
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < patience, there(url)
-        time.sleep(0.2)
+    wait_until(lambda: MANIFEST in there(url) and ".sha256" in str(there(url)), process)
     process.kill()
     process.communicate()
     shutil.rmtree(gone)
@@ -126,11 +122,9 @@ def test_a_machine_that_vanishes_is_replaced(
     assert digests
     for digest in digests:
         assert any(path.startswith(f"{digest.removesuffix('.sha256')}/") for path in there(url))
-    process = start_produce(*words, new, **environment)
+    process = start_produce(*words, new)
     # From which it goes on.
-    while not all((new / digest).exists() for digest in digests):
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.01)
+    wait_until(lambda: all((new / digest).exists() for digest in digests), process)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert_same_rows(new, undisturbed)
@@ -144,10 +138,9 @@ def test_a_machine_that_vanishes_is_replaced(
     asked = subprocess.run([CONSOLE_SCRIPT, *rows], capture_output=True, text=True, check=False)
     assert asked.returncode == 0, asked.stderr
     # Nothing is trained again, and another sweep is not mixed with it.
-    assert "nothing to train" in produce(*words, tmp_path / "third", **environment).stderr
-    other = produce(*words, tmp_path / "fourth", "--release", "other", **environment)
-    assert other.returncode == 2
-    assert f"{url} holds the release 'tests' and not 'other'" in other.stderr
+    assert "nothing to train" in produced(*words, tmp_path / "third")
+    other = refused(2, *words, tmp_path / "fourth", "--release", "other")
+    assert f"{url} holds the release 'tests' and not 'other'" in other
 
 
 @pytest.mark.slow
@@ -163,17 +156,13 @@ def test_a_copy_that_cannot_be_written_is_one_sentence(made_up_mnist: Path, tmp_
     assert "what was trained is safe here" in sentence
     assert len(statuses(tmp_path / "out")) == 1
     in_the_way.unlink()
-    result = produce(*words, "--copy-to", f"file://{in_the_way}/store")
-    assert result.returncode == 0, result.stderr
-    assert "nothing to train" in result.stderr
+    assert "nothing to train" in produced(*words, "--copy-to", f"file://{in_the_way}/store")
     assert len(statuses(in_the_way / "store")) == 1
     for url in ("runs", "nowhere://bucket/runs"):
-        result = produce(*words, "--copy-to", url)
-        assert result.returncode == 2
-        assert f"--copy-to is {url}, and should be a URL such as s3://" in result.stderr
-    result = produce(*words[:-1], "s3://bucket/runs")
-    assert result.returncode == 2
-    assert "--out is s3://bucket/runs, and should be a folder of this machine" in result.stderr
+        sentence = refused(2, *words, "--copy-to", url)
+        assert f"--copy-to is {url}, and should be a URL such as s3://" in sentence
+    sentence = refused(2, *words[:-1], "s3://bucket/runs")
+    assert "--out is s3://bucket/runs, and should be a folder of this machine" in sentence
 
 
 @pytest.mark.slow
@@ -182,8 +171,7 @@ def test_a_copy_that_cannot_be_written_is_one_sentence(made_up_mnist: Path, tmp_
 )
 def test_a_library_that_is_missing_is_named(made_up_mnist: Path, tmp_path: Path) -> None:
     words = (WORKLOAD, *in_place_of_mnist(made_up_mnist), "--out", str(tmp_path / "out"))
-    result = produce(*words, "--copy-to", "gs://bucket/runs")
-    assert result.returncode == 1
-    assert "copying to gs:// needs a library that is not installed" in result.stderr
-    assert "[cloud]'" in result.stderr
+    sentence = refused(1, *words, "--copy-to", "gs://bucket/runs")
+    assert "copying to gs:// needs a library that is not installed" in sentence
+    assert "[cloud]'" in sentence
     assert not (tmp_path / "out").exists()

@@ -3,8 +3,7 @@
 import re
 import signal
 import subprocess
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,13 @@ from tests.support.sweeps import (
     WORKLOAD,
     assert_same_rows,
     fast_start,
-    free_port,
+    hosts,
     in_place_of_mnist,
-    produce,
+    produced,
     start_produce,
     statuses,
     unlisted,
+    wait_until,
 )
 from tests.support.terminal import run_on_terminal
 
@@ -38,21 +38,25 @@ class Sweep:
     """A command that trains one block, and the folder of a run that nothing stopped."""
 
     words: tuple[str, ...]
-    environment: dict[str, str]
     expected: Path
 
-    def interrupted(self, out: Path, *at: str, number: int = signal.SIGINT) -> tuple[int, str]:
+    def interrupted(
+        self,
+        out: Path,
+        *at: str,
+        number: int = signal.SIGINT,
+        environment: dict[str, str] | None = None,
+    ) -> tuple[int, str]:
         return run_on_terminal(
             [CONSOLE_SCRIPT, "produce", *self.words, "--out", out],
             columns=COLUMNS,
-            environment=self.environment,
+            environment=environment,
             interrupt_at=at,
             interrupt_with=number,
         )
 
     def assert_goes_on(self, out: Path) -> None:
-        result = produce(*self.words, "--out", out, **self.environment)
-        assert result.returncode == 0, result.stderr
+        produced(*self.words, "--out", out)
         assert_same_rows(out, self.expected)
         assert len(statuses(out)) == 2
         assert unlisted(out) == []
@@ -74,11 +78,9 @@ def sweep(
     request: pytest.FixtureRequest, made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Sweep:
     words = (*BASE, *CHOICES[request.param], *in_place_of_mnist(made_up_mnist))
-    environment = fast_start(tmp_path_factory.mktemp("compiled"))
     out: Path = tmp_path_factory.mktemp("undisturbed")
-    result = produce(*words, "--out", out, **environment)
-    assert result.returncode == 0, result.stderr
-    return Sweep(words, environment, out)
+    produced(*words, "--out", out)
+    return Sweep(words, out)
 
 
 @pytest.mark.slow
@@ -106,9 +108,9 @@ def test_what_was_trained_is_saved_and_not_trained_again(
 @pytest.mark.slow
 def test_what_is_told_while_compiling_is_what_was_saved(sweep: Sweep, tmp_path: Path) -> None:
     # Without programs that were compiled before, which may be there when the signal comes.
-    cold = replace(sweep, environment=fast_start(tmp_path / "compiled"))
     out = tmp_path / "out"
-    code, shown = cold.interrupted(out, "compiling")
+    environment = fast_start(tmp_path / "compiled")
+    code, shown = sweep.interrupted(out, "compiling", environment=environment)
     assert code == 130, shown
     # Where the machine is busy, the first steps may be done by then.
     saved = [path.stem for path in out.rglob("*.sha256")]
@@ -127,28 +129,19 @@ def test_a_second_signal_stops_in_the_middle_of_saving(sweep: Sweep, tmp_path: P
     sweep.assert_goes_on(tmp_path)
 
 
-def start_hosts(*words: str | Path, **environment: str) -> list[subprocess.Popen[str]]:
+def start_hosts(*words: str | Path) -> list[subprocess.Popen[str]]:
     """Starts two processes that train together."""
-    address = f"127.0.0.1:{free_port()}"
-    hosts = environment | {
-        "JAX_COORDINATOR_ADDRESS": address,
-        "JAX_COORDINATOR_BIND_ADDRESS": address,
-        "JAX_NUM_PROCESSES": "2",
-    }
-    return [
-        start_produce(*words, "--distributed", **hosts | {"JAX_PROCESS_ID": number})
-        for number in ("0", "1")
-    ]
+    return [start_produce(*words, "--distributed", **host) for host in hosts()]
 
 
-def ends(hosts: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
+def ends(processes: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
     """The exit codes, and what the first process told last."""
     try:
-        told = [host.communicate(timeout=300)[1] for host in hosts]
+        told = [process.communicate(timeout=300)[1] for process in processes]
     finally:
-        for host in hosts:
-            host.kill()
-    return [host.returncode for host in hosts], told[0]
+        for process in processes:
+            process.kill()
+    return [process.returncode for process in processes], told[0]
 
 
 @pytest.mark.slow
@@ -157,20 +150,17 @@ def test_a_signal_at_any_of_several_hosts_saves_what_all_have_trained(
 ) -> None:
     # Saved after each call, so that it is seen when one has ended.
     words = (*BASE, *in_place_of_mnist(made_up_mnist), "--checkpoint-minutes", "0", "--out")
-    environment = fast_start(tmp_path / "compiled")
     stopped, undisturbed = tmp_path / "stopped", tmp_path / "undisturbed"
-    hosts = start_hosts(*words, stopped, **environment)
-    patience = time.monotonic() + 300
-    while not [*stopped.rglob("*.sha256")] and time.monotonic() < patience:
-        time.sleep(0.01)
-    hosts[1].send_signal(signal.SIGTERM)
-    codes, told = ends(hosts)
+    processes = start_hosts(*words, stopped)
+    wait_until(lambda: any(stopped.rglob("*.sha256")))
+    processes[1].send_signal(signal.SIGTERM)
+    codes, told = ends(processes)
     assert codes == [130, 143], told
     found = re.search(r"is saved at step ([\d,]+); the same command goes on\n$", told)
     assert found, told
     assert 0 < int(found[1].replace(",", "")) < STEPS
     for out in (stopped, undisturbed):
-        codes, told = ends(start_hosts(*words, out, **environment))
+        codes, told = ends(start_hosts(*words, out))
         assert codes == [0, 0], told
     assert_same_rows(stopped, undisturbed)
     assert unlisted(stopped) == []

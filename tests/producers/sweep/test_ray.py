@@ -27,17 +27,19 @@ from tests.support.sweeps import (
     TRAINED,
     WORKLOAD,
     assert_same_rows,
-    fast_start,
     footer,
     free_port,
     in_place_of_mnist,
     produce,
+    produced,
+    refused,
     shards,
     small_study,
     start_produce,
     statuses,
     told,
     unlisted,
+    wait_until,
 )
 
 WORDS = (
@@ -68,16 +70,13 @@ class Cluster:
 
     def wait_for_worker(self) -> psutil.Process:
         """A process that trains a block, as soon as there is one."""
-        deadline = time.monotonic() + PATIENCE
-        while not (workers := self.workers()):
-            assert time.monotonic() < deadline, "no worker trains"
-            time.sleep(0.02)
-        return workers[0]
+        wait_until(lambda: bool(self.workers()))
+        return self.workers()[0]
 
 
 @contextlib.contextmanager
-def cluster(**environment: str) -> Iterator[Cluster]:
-    """Starts a cluster with two CPUs and ends it; its workers get the variables too."""
+def cluster() -> Iterator[Cluster]:
+    """Starts a cluster with two CPUs and ends it; its workers get this process's variables too."""
     # A socket's path must be short, which pytest's folders are not.
     folder = tempfile.mkdtemp(prefix="ray-")
     # A port of the system's range lies above those that Ray gives its workers.
@@ -94,7 +93,6 @@ def cluster(**environment: str) -> Iterator[Cluster]:
             # All end when the pipe is closed, which the end of the tests does however they end.
             ["sh", "-c", _UNTIL_CLOSED, "sh", str(Path(sys.executable).with_name("ray")), *words],
             stdin=subprocess.PIPE,
-            env={**os.environ, "RAY_AUTH_MODE": "disabled", **environment},
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -125,21 +123,22 @@ def long(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return {"RAY_AUTH_MODE": "disabled", **fast_start(tmp_path_factory.mktemp("compiled"))}
+def _without_tokens() -> Iterator[None]:
+    pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        yield
 
 
 @pytest.fixture(scope="module")
-def running(environment: dict[str, str]) -> Iterator[Cluster]:
-    pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
-    with cluster() as started:
-        environment["RAY_ADDRESS"] = started.address
+def running(_without_tokens: None) -> Iterator[Cluster]:
+    with cluster() as started, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ADDRESS", started.address)
         yield started
 
 
-def in_process(words: tuple[str, ...], out: Path, environment: dict[str, str]) -> Path:
-    result = produce(*words, "--out", out, **environment)
-    assert result.returncode == 0, result.stderr
+def in_process(words: tuple[str, ...], out: Path) -> Path:
+    produced(*words, "--out", out)
     return out
 
 
@@ -154,31 +153,28 @@ def assert_same_sweep(ours: Path, theirs: Path) -> None:
 
 @pytest.mark.slow
 def test_cluster_writes_the_same_rows(
-    running: Cluster, environment: dict[str, str], words: tuple[str, ...], tmp_path: Path
+    running: Cluster, words: tuple[str, ...], tmp_path: Path
 ) -> None:
     assert running.head.is_running()
     out = tmp_path / "ray"
-    result = produce(*words, "--out", out, "--on", "ray", **environment)
+    result = produce(*words, "--out", out, "--on", "ray")
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
     # A line for the study, when the last of its blocks has come.
     [line] = told(result.stderr)
     assert line.startswith(f"trained {TRAINED} at batch size 8: 5 trials, ")
     assert len(shards(out)) == 3
-    assert_same_sweep(out, in_process(words, tmp_path / "here", environment))
+    assert_same_sweep(out, in_process(words, tmp_path / "here"))
     # What is there is not trained again, and what was added is.
-    again = produce(*words, "--out", out, "--on", "ray", **environment)
-    assert again.stderr == f"nothing to train: {out} holds every trial that was requested\n"
-    more = produce(*words, "--trials", "6", "--out", out, "--on", "ray", **environment)
-    assert (more.returncode, len(told(more.stderr))) == (0, 1), more.stderr
+    again = produced(*words, "--out", out, "--on", "ray")
+    assert again == f"nothing to train: {out} holds every trial that was requested\n"
+    more = produced(*words, "--trials", "6", "--out", out, "--on", "ray")
+    assert len(told(more)) == 1
     assert sorted(statuses(out)) == list(range(6))
 
 
 @pytest.mark.slow
 def test_workers_train_what_a_file_of_the_users_own_defines(
-    running: Cluster,
-    environment: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    running: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert running.head.is_running()
     # A worker that read the file itself would look for it in another folder.
@@ -187,14 +183,12 @@ def test_workers_train_what_a_file_of_the_users_own_defines(
     path.write_text(FILE)
     words = ("--from", "mine.py", "--batch-sizes", "4", "--trials", "3", "--steps", "20")
     for name, more in (("ray", ("--on", "ray", "--block", "2")), ("here", ("--block", "2"))):
-        result = produce(*words, *more, "--out", name, **environment)
-        assert result.returncode == 0, result.stderr
+        produced(*words, *more, "--out", name)
     assert_same_sweep(tmp_path / "ray", tmp_path / "here")
     path.write_text(FILE.replace('m["nudge"]', "1 if m['nudge'] else 0"))
-    result = produce(*words, "--on", "ray", "--out", "no", **environment)
-    assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
     line = 1 + FILE[: FILE.index('m["nudge"]')].count("\n")
-    assert result.stderr.startswith(f"dbtool: mine.py, line {line}: TracerBoolConversionError: ")
+    sentence = refused(1, *words, "--on", "ray", "--out", "no")
+    assert sentence.startswith(f"dbtool: mine.py, line {line}: TracerBoolConversionError: ")
 
 
 def test_code_that_a_node_does_not_have_is_one_sentence() -> None:
@@ -207,10 +201,10 @@ def test_code_that_a_node_does_not_have_is_one_sentence() -> None:
 
 @pytest.mark.slow
 def test_sweep_whose_workers_die_all_along_ends_with_the_same_rows(
-    running: Cluster, environment: dict[str, str], long: tuple[str, ...], tmp_path: Path
+    running: Cluster, long: tuple[str, ...], tmp_path: Path
 ) -> None:
     words = (*long, "--trials", "24")
-    process = start_produce(*words, "--out", tmp_path / "ray", "--on", "ray", **environment)
+    process = start_produce(*words, "--out", tmp_path / "ray", "--on", "ray")
     moments, killed = random.Random(0), 0
     while killed < 20:
         assert process.poll() is None, process.communicate()
@@ -222,15 +216,15 @@ def test_sweep_whose_workers_die_all_along_ends_with_the_same_rows(
                 killed += 1
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
-    assert_same_sweep(tmp_path / "ray", in_process(words, tmp_path / "here", environment))
+    assert_same_sweep(tmp_path / "ray", in_process(words, tmp_path / "here"))
 
 
 @pytest.mark.slow
 def test_block_that_always_kills_its_worker_is_one_sentence(
-    running: Cluster, environment: dict[str, str], long: tuple[str, ...], tmp_path: Path
+    running: Cluster, long: tuple[str, ...], tmp_path: Path
 ) -> None:
     words = (*long, "--trials", "1", "--out", str(tmp_path))
-    process = start_produce(*words, "--on", "ray", **environment)
+    process = start_produce(*words, "--on", "ray")
     killed = 0
     while process.poll() is None:
         for worker in running.workers():
@@ -249,11 +243,11 @@ def test_block_that_always_kills_its_worker_is_one_sentence(
 
 @pytest.mark.slow
 def test_interrupt_and_kill_of_the_sweep_end_its_workers(
-    running: Cluster, environment: dict[str, str], long: tuple[str, ...], tmp_path: Path
+    running: Cluster, long: tuple[str, ...], tmp_path: Path
 ) -> None:
     codes = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -signal.SIGKILL}
     for number, code in codes.items():
-        process = start_produce(*long, "--out", tmp_path / "ray", "--on", "ray", **environment)
+        process = start_produce(*long, "--out", tmp_path / "ray", "--on", "ray")
         worker = running.wait_for_worker()
         process.send_signal(number)
         _, errors = process.communicate(timeout=PATIENCE)
@@ -262,17 +256,14 @@ def test_interrupt_and_kill_of_the_sweep_end_its_workers(
         assert len(lines) == (1 if code > 0 else 0)
         assert all(line.startswith("dbtool: interrupted; ") for line in lines)
         worker.wait(PATIENCE)
-    in_process((*long, "--on", "ray"), tmp_path / "ray", environment)
-    assert_same_sweep(tmp_path / "ray", in_process(long, tmp_path / "here", environment))
+    in_process((*long, "--on", "ray"), tmp_path / "ray")
+    assert_same_sweep(tmp_path / "ray", in_process(long, tmp_path / "here"))
 
 
 @pytest.mark.slow
-def test_sigterm_ends_a_cluster_of_the_sweeps_own(
-    environment: dict[str, str], long: tuple[str, ...], tmp_path: Path
-) -> None:
-    pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
-    alone = environment | {"RAY_ADDRESS": ""}
-    process = start_produce(*long, "--out", tmp_path, "--on", "ray", **alone)
+@pytest.mark.usefixtures("_without_tokens")
+def test_sigterm_ends_a_cluster_of_the_sweeps_own(long: tuple[str, ...], tmp_path: Path) -> None:
+    process = start_produce(*long, "--out", tmp_path, "--on", "ray", RAY_ADDRESS="")
     sweep = Cluster("", psutil.Process(process.pid))
     sweep.wait_for_worker()
     started = sweep.head.children(recursive=True)
@@ -284,12 +275,11 @@ def test_sigterm_ends_a_cluster_of_the_sweeps_own(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_without_tokens")
 def test_cluster_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="Ray is in the extra `cluster`, which `make test` installs")
-    result = produce(*WORDS, "--out", tmp_path, "--on", "ray", RAY_ADDRESS="127.0.0.1:9")
-    assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
-    assert "cannot use the Ray cluster at RAY_ADDRESS=127.0.0.1:9 (" in result.stderr
-    assert "ray start --head" in result.stderr
+    sentence = refused(1, *WORDS, "--out", tmp_path, "--on", "ray", RAY_ADDRESS="127.0.0.1:9")
+    assert "cannot use the Ray cluster at RAY_ADDRESS=127.0.0.1:9 (" in sentence
+    assert "ray start --head" in sentence
     assert unlisted(tmp_path) == []
 
 

@@ -4,9 +4,8 @@ import random
 import re
 import resource
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from subprocess import CompletedProcess, Popen
+from subprocess import Popen
 
 import pytest
 
@@ -15,14 +14,14 @@ from tests.support.sweeps import (
     BATCH_SIZE,
     WORKLOAD,
     assert_same_rows,
-    fast_start,
     in_place_of_mnist,
-    produce,
+    produced,
     shards,
     start_produce,
     statuses,
     told,
     unlisted,
+    wait_until,
 )
 
 TRIALS = 12
@@ -34,42 +33,26 @@ WORDS = (
 PATIENCE = 90.0
 
 
-@dataclass(frozen=True)
-class Sweep:
+@pytest.fixture(scope="module")
+def words(made_up_mnist: Path) -> tuple[str, ...]:
     """The command that all of these tests give, each with a folder of its own."""
-
-    words: tuple[str, ...]
-    environment: dict[str, str]
-
-    def start(self, out: Path) -> Popen[str]:
-        return start_produce(*self.words, "--out", out, **self.environment)
-
-    def run(self, out: Path) -> CompletedProcess[str]:
-        return produce(*self.words, "--out", out, **self.environment)
+    return (*WORDS, *in_place_of_mnist(made_up_mnist), "--out")
 
 
 @pytest.fixture(scope="module")
-def sweep(made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory) -> Sweep:
-    words = (*WORDS, *in_place_of_mnist(made_up_mnist))
-    return Sweep(words, fast_start(tmp_path_factory.mktemp("compiled")))
-
-
-@pytest.fixture(scope="module")
-def undisturbed(sweep: Sweep, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+def undisturbed(
+    words: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, float]:
     """The whole sweep, and how many seconds its shards took to appear, from first to last."""
     out: Path = tmp_path_factory.mktemp("undisturbed")
-    result = sweep.run(out)
-    assert result.returncode == 0, result.stderr
+    produced(*words, out)
     written = [path.stat().st_mtime for path in shards(out)]
     assert len(written) == TRIALS // 2
     return out, max(written) - min(written)
 
 
 def wait_for_shards(out: Path, count: int, process: Popen[str]) -> None:
-    patience = time.monotonic() + PATIENCE
-    while len(shards(out)) < count and process.poll() is None:
-        assert time.monotonic() < patience, "no shard appears"
-        time.sleep(0.002)
+    wait_until(lambda: len(shards(out)) >= count or process.poll() is not None)
 
 
 def assert_whole(out: Path) -> None:
@@ -78,13 +61,13 @@ def assert_whole(out: Path) -> None:
 
 
 def kill_until_done(
-    undisturbed: tuple[Path, float], sweep: Sweep, out: Path, kills: int, seed: int
+    undisturbed: tuple[Path, float], words: tuple[str, ...], out: Path, kills: int, seed: int
 ) -> None:
     """Kills a sweep at random moments while it writes shards, and lets it end at last."""
     expected, seconds = undisturbed
     moments = random.Random(seed)
     for _ in range(kills):
-        process = sweep.start(out)
+        process = start_produce(*words, out)
         # Half of the kills come after this process has written a shard, half at any time before.
         if moments.random() < 0.5:
             wait_for_shards(out, len(shards(out)) + 1, process)
@@ -95,8 +78,7 @@ def kill_until_done(
         process.communicate()
         assert_whole(out)
         statuses(out)
-    result = sweep.run(out)
-    assert result.returncode == 0, result.stderr
+    produced(*words, out)
     assert_same_rows(out, expected)
     assert len(statuses(out)) == TRIALS
     assert unlisted(out) == []
@@ -105,16 +87,16 @@ def kill_until_done(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_often_killed_sweeps_end_with_the_same_rows(
-    undisturbed: tuple[Path, float], sweep: Sweep, tmp_path: Path, seed: int
+    undisturbed: tuple[Path, float], words: tuple[str, ...], tmp_path: Path, seed: int
 ) -> None:
-    kill_until_done(undisturbed, sweep, tmp_path, kills=5, seed=100 + seed)
+    kill_until_done(undisturbed, words, tmp_path, kills=5, seed=100 + seed)
 
 
 @pytest.mark.slow
 def test_full_disk_is_one_sentence_and_leaves_earlier_shards(
-    undisturbed: tuple[Path, float], sweep: Sweep, tmp_path: Path
+    undisturbed: tuple[Path, float], words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    process = sweep.start(tmp_path)
+    process = start_produce(*words, tmp_path)
     wait_for_shards(tmp_path, 1, process)
     # From now on no file of the process may grow past a few bytes, as on a full disk.
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, 100))
@@ -132,6 +114,5 @@ def test_full_disk_is_one_sentence_and_leaves_earlier_shards(
     )
     assert_whole(tmp_path)
     assert set(unlisted(tmp_path)) <= set(shards(tmp_path))
-    result = sweep.run(tmp_path)
-    assert result.returncode == 0, result.stderr
+    produced(*words, tmp_path)
     assert_same_rows(tmp_path, undisturbed[0])

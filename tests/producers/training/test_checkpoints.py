@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import Popen
@@ -29,7 +28,7 @@ from tests.support.blocks import (
     train,
 )
 from tests.support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
-from tests.support.sweeps import fast_start
+from tests.support.sweeps import wait_until
 
 PATIENCE = 300.0
 NEVER = 1e9
@@ -70,22 +69,13 @@ def test_what_was_restored_is_told_before_it_goes_on(tmp_path: Path) -> None:
     assert_same(again, whole)
 
 
-def environment(cache: str) -> dict[str, str]:
-    return os.environ | fast_start(cache) | {"PYTHONPATH": str(Path(__file__).parents[3])}
-
-
-@pytest.fixture
-def as_here() -> dict[str, str]:
-    """Processes that compile as this one does, and take what it has compiled."""
-    here = environment(jax.config.values["jax_compilation_cache_dir"])
-    quick = jax.config.values["jax_disable_most_optimizations"]
-    return here | {"JAX_DISABLE_MOST_OPTIMIZATIONS": str(int(quick))}
-
-
-def start(folder: Path, file: Path, environment: dict[str, str], *words: str) -> Popen[str]:
+def start(folder: Path, file: Path, *words: str) -> Popen[str]:
+    """A process that compiles as this one does, and takes what it has compiled."""
+    quick = str(int(jax.config.values["jax_disable_most_optimizations"]))
+    variables = {"JAX_DISABLE_MOST_OPTIMIZATIONS": quick}
     return subprocess.Popen(
         [sys.executable, "-m", "tests.support.checkpointed", str(folder), str(file), *words],
-        env=environment,
+        env=os.environ | variables | {"PYTHONPATH": str(Path(__file__).parents[3])},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -110,25 +100,20 @@ def last_step(folder: Path) -> int:
 
 
 def wait_for_step(folder: Path, step: int, process: Popen[str]) -> None:
-    patience = time.monotonic() + PATIENCE
-    while last_step(folder) < step and process.poll() is None:
-        assert time.monotonic() < patience, "no checkpoint appears"
-        time.sleep(0.01)
+    wait_until(lambda: last_step(folder) >= step or process.poll() is not None)
 
 
 @pytest.mark.slow
-def test_a_killed_block_goes_on_bit_for_bit(
-    undisturbed: Rows, as_here: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_killed_block_goes_on_bit_for_bit(undisturbed: Rows, tmp_path: Path) -> None:
     assert np.isnan(undisturbed["batch_cross_entropy_error"][1:]).any()
     file = tmp_path / "rows.npz"
-    process = start(tmp_path, file, as_here)
+    process = start(tmp_path, file)
     wait_for_step(tmp_path, STEPS // 2, process)
     kill(process)
     assert process.returncode == -signal.SIGKILL
     assert STEPS // 2 <= last_step(tmp_path) < STEPS
     # What goes on does so from there: with its states gone wrong the rows would be others.
-    finished(start(tmp_path, file, as_here))
+    finished(start(tmp_path, file))
     assert_same(dict(np.load(file)), undisturbed)
     (folder,) = tmp_path.glob(f"{CHECKPOINT_PREFIX}*")
     # The last one was begun, and nothing came after it that would have completed it.
@@ -250,10 +235,10 @@ def test_a_checkpoint_is_of_when_it_was_begun_and_counts_once_it_is_written(smal
 
 @pytest.mark.slow
 def test_a_full_disk_leaves_the_checkpoint_before_and_training_goes_on(
-    undisturbed: Rows, as_here: dict[str, str], tmp_path: Path
+    undisturbed: Rows, tmp_path: Path
 ) -> None:
     file = tmp_path / "rows.npz"
-    told = finished(start(tmp_path, file, as_here, "full"))
+    told = finished(start(tmp_path, file, "full"))
     assert_same(dict(np.load(file)), undisturbed)
     assert last_step(tmp_path) == 2
     sentences = re.findall(r"RuntimeWarning: (cannot save .*); training goes on without it", told)

@@ -32,7 +32,7 @@ from tests.support.blocks import (
     train_to_states,
 )
 from tests.support.host_process import CASES, DIVERGING, MANY_CALLS, PROCESSES, RESUMED
-from tests.support.sweeps import free_port
+from tests.support.sweeps import hosts
 
 # Devices, and how many of them share a trial.
 ONE, EIGHT_FOR_A_TRIAL, TWO_TRIALS_BY_FOUR, TRIAL_EACH = (1, 1), (8, 8), (8, 4), (8, 1)
@@ -191,12 +191,7 @@ ALL_CASES = [*CASES, RESUMED]
 
 def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
     """What each of the processes found when they trained the cases together."""
-    address = f"127.0.0.1:{free_port()}"
     environment = os.environ | {
-        "JAX_COORDINATOR_ADDRESS": address,
-        # Not every machine has the addresses of IPv6, which JAX would listen at.
-        "JAX_COORDINATOR_BIND_ADDRESS": address,
-        "JAX_NUM_PROCESSES": str(PROCESSES),
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
         "PYTHONPATH": str(Path(__file__).parents[3]),
     }
@@ -204,12 +199,12 @@ def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
     processes = [
         subprocess.Popen(
             words,
-            env=environment | {"JAX_PROCESS_ID": str(number)},
+            env=environment | host,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        for number in range(PROCESSES)
+        for host in hosts(PROCESSES)
     ]
     try:
         for process in processes:

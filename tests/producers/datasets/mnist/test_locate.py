@@ -191,14 +191,6 @@ def test_mirror_fills_the_cache_once(
     assert printed.err == f"fetching 4 files of small from {source.mirrors[0]}\n"
 
 
-@pytest.mark.parametrize("first", ["nothing", "wrong"])
-def test_absent_and_wrong_files_lead_to_the_next_mirror(
-    small: SmallDataset, server: ReleaseServer, first: str
-) -> None:
-    assert located(mirrored(small, server, first, "good", wrong=b"<html>")) == small.contents
-    assert_cache_holds(zipped(small))
-
-
 def test_only_missing_and_damaged_files_are_fetched(
     small: SmallDataset, server: ReleaseServer
 ) -> None:
