@@ -22,11 +22,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 MOST_WHEEL_BYTES = 6_000_000
 # What builds read of a checkout.
 SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSES", "dbtool", "producers")
-CARRIED = {
-    "schema": "dbtool/schema",
-    "queries": "dbtool/queries",
-    "data/sample": "dbtool/data",
-}
+CARRIED = {"schema": "dbtool/schema", "queries": "dbtool/queries", "data/sample": "dbtool/data"}
 
 
 def project() -> Any:

@@ -48,7 +48,7 @@ def test_every_row_of_a_tar_file(
     assert importing.query(
         "SELECT release, workload, batch_size, trial_id, status, step, train_cross_entropy_error, "
         "val_classification_error, other_metrics FROM measurements "
-        f"WHERE workload = '{WORKLOAD}' ORDER BY step",
+        f"WHERE workload = '{WORKLOAD}' ORDER BY step"
     ) == [
         ("mine", WORKLOAD, 32, 1, "COMPLETE", 0, 2.302585, 0.9, None),
         ("mine", WORKLOAD, 32, 1, "COMPLETE", 10, 1.5, 0.01, None),
@@ -177,7 +177,7 @@ def test_unknown_metrics_and_metaparameters_are_kept(importing: Importing) -> No
     importing(files)
     assert importing.query(
         "SELECT trial_id, step, test_cross_entropy_error, other_metrics['val/f1'], "
-        "other_metrics['extra'] FROM measurements ORDER BY trial_id, step",
+        "other_metrics['extra'] FROM measurements ORDER BY trial_id, step"
     ) == [
         (1, 0, None, None, None),
         (1, 10, None, None, None),
@@ -186,7 +186,7 @@ def test_unknown_metrics_and_metaparameters_are_kept(importing: Importing) -> No
     ]
     assert importing.query(
         "SELECT metaparameters['weight_decay'], metaparameters['größe'] FROM trials "
-        "WHERE trial_id = 3",
+        "WHERE trial_id = 3"
     ) == [(1.0, 1e-5)]
 
 

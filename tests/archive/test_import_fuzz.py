@@ -35,7 +35,7 @@ NUMBERS = st.one_of(
     st.integers(-(10**20), 10**20).map(str),
     st.decimals(allow_nan=False, allow_infinity=False, places=6).map(str),
     st.sampled_from(
-        ["", "nan", "-NaN", "inf", "-Infinity", "1e400", "1e-400", ".5", "5.", "+1", "1_0", "0x1"],
+        ["", "nan", "-NaN", "inf", "-Infinity", "1e400", "1e-400", ".5", "5.", "+1", "1_0", "0x1"]
     ),
     st.sampled_from(
         ["null", "NA", " 1", "1 ", "'1'", '"1"', "1,", "#1", "٣", "-", "e5", "1e", "\ufeff1"]

@@ -1,9 +1,12 @@
 """Fixtures that the producers' tests share."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.own_workload import FILE
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,6 +32,14 @@ def _compiled_quickly_and_once(
         for name, value in fast_start(compiled).items():
             patch.setenv(name, value)
         yield
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file with a user's own model, optimizer, data set and workload."""
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return path
 
 
 @pytest.fixture

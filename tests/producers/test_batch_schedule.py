@@ -1,25 +1,33 @@
-"""Workloads with a batch schedule, from the words of an option."""
+"""Workloads and sweeps with a batch schedule, from the words of an option to what shards hold."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
+from producers.configuration import SweepOptions
+from producers.sweep.run import SweepEvents, run_sweep
+from producers.training.checkpoints import Interrupted
 from producers.workloads.batch_schedule import refuse_batch_schedule, scheduled
 from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.settings import settings
-from tests.support.sweeps import definition_of, planned
+from tests.support.sweeps import assert_same_rows, definition_of, planned, small_study, sweep
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from producers.plan import StudyPlan
 
 WORKLOAD = WORKLOADS["mnist/fc_64_64_64/sgd"]
 TEXT = "2@500,4@2000"
-DECAYING = "cifar_10/resnet_8/nesterov_momentum"
 
 
 def test_a_scheduled_workload_has_a_collection_and_is_otherwise_the_same() -> None:
@@ -69,8 +77,6 @@ def test_what_is_written_is_read_or_refused(changes: list[tuple[int, int]]) -> N
 
 
 def test_what_cannot_be_scheduled_is_one_sentence() -> None:
-    with pytest.raises(UsageError, match="decays its learning rate over its budget of steps, and"):
-        scheduled(WORKLOADS[DECAYING], TEXT)
     with pytest.raises(UsageError, match="has a batch schedule of its own; train it without"):
         scheduled(scheduled(WORKLOAD, "2@5"), TEXT)
     with pytest.raises(DbtoolError, match="is too long"):
@@ -79,3 +85,71 @@ def test_what_cannot_be_scheduled_is_one_sentence() -> None:
         schedule: Any = (wrong,)
         with pytest.raises(UsageError, match="and should hold steps with whole factors, both from"):
             refuse_batch_schedule(replace(WORKLOAD, batch_schedule=schedule))
+
+
+def grown_study() -> StudyPlan:
+    """Of 30 steps with 8, 16 and 32 examples."""
+    study = small_study()
+    return replace(study, workload=scheduled(study.workload, "2@12,4@20"))
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory, made_up_mnist: Path) -> Path:
+    """Two trials with a constant batch size, and the same ones with batches that grow."""
+    folder = tmp_path_factory.mktemp("releases")
+    for name, study in (("constant", small_study()), ("grown", grown_study())):
+        sweep(replace(study, release=name), folder / name, made_up_mnist, trials=2)
+    return folder
+
+
+def test_examples_are_those_counted_by_hand(releases: Path) -> None:
+    with dbtool.open(releases) as db:
+        rows = db.sql(
+            "SELECT release, step, examples_after(step, batch_size, definition) AS examples "
+            "FROM measurements JOIN workloads USING (release, workload) WHERE trial_id = 0"
+        ).rows()
+        ((goal,),) = db.sql(
+            "SELECT min(train_cross_entropy_error) + 1e-9 FROM measurements WHERE release = 'grown'"
+        )
+        asked = {"goal": goal, "metric": "train_cross_entropy_error", "release": "grown"}
+        (steps,) = db.steps("*", **asked).to_dicts()
+        (reached,) = db.steps("*", by="examples", **asked).to_dicts()
+    sizes = {"constant": [8] * 30, "grown": [8] * 12 + [16] * 8 + [32] * 10}
+    for release, step, examples in rows:
+        assert examples == sum(sizes[release][:step])
+    # Otherwise a constant batch size would give the same.
+    assert steps["steps"] > 20
+    assert reached["examples"] == sum(sizes["grown"][: steps["steps"]])
+    assert ("examples" in steps, "steps" in reached) == (False, False)
+
+
+def test_trials_are_the_same_until_batches_grow(releases: Path) -> None:
+    with dbtool.open(releases) as db:
+        rows = db.sql(
+            "SELECT step, count(DISTINCT batch_cross_entropy_error) AS values FROM measurements "
+            "WHERE trial_id = 0 AND step > 0 GROUP BY step ORDER BY step"
+        ).rows()
+        (rates,) = db.sql("SELECT count(DISTINCT (trial_id, seed, learning_rate)) FROM trials")
+    # The batch of step 13 is the first larger one.
+    assert rows == [(step, 1 + (step > 12)) for step in range(1, 31)]
+    assert rates == (2,)
+
+
+# While batches have the first size and the second, and where the third begins.
+@pytest.mark.parametrize(("calls", "step"), [(2, 6), (5, 14), (7, 20)])
+def test_an_interrupted_sweep_goes_on_bit_for_bit(
+    calls: int, step: int, releases: Path, made_up_mnist: Path, tmp_path: Path
+) -> None:
+    study = replace(grown_study(), least_trials=2, replacement=made_up_mnist, release="grown")
+    done: list[int] = []
+    events = SweepEvents(
+        on_block=lambda *_: None,
+        on_steps=done.append,
+        on_shard=lambda _: None,
+        stopping=lambda: len(done) == calls,
+    )
+    with pytest.raises(Interrupted) as stopped:
+        run_sweep([study], tmp_path, SweepOptions(block=2), events)
+    assert stopped.value.step == step
+    assert sweep(study, tmp_path, made_up_mnist, trials=2) == [(0, 1)]
+    assert_same_rows(tmp_path, releases / "grown")

@@ -110,10 +110,7 @@ def test_the_evaluations_of_a_search_in_lockstep_are_counted(tmp_path: Path) -> 
         ("sparsity_0/cifar_10/resnet_8/sgd", (5_000, 10_000)),
         ("imagenet/vgg_11/nesterov_momentum", (50_000, 50_045)),
         ("lm1b/lstm/nesterov_momentum", (6_075, 6_206)),
-        (
-            "imagenet_subsets/imagenet_half_classes/resnet_50/nesterov_momentum",
-            (25_000, 25_022),
-        ),
+        ("imagenet_subsets/imagenet_half_classes/resnet_50/nesterov_momentum", (25_000, 25_022)),
     ],
 )
 def test_examples_of_validation_and_test(name: str, examples: tuple[int, int]) -> None:

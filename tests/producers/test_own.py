@@ -32,13 +32,6 @@ from tests.support.sweeps import footer, planned, shards, small_study, sweep
 pytestmark = pytest.mark.usefixtures("registries_as_before")
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "mine.py"
-    path.write_text(FILE)
-    return path
-
-
 def changed(path: Path, old: str, new: str) -> Path:
     """The file with one thing in another way."""
     assert old in FILE
@@ -92,11 +85,7 @@ MISTAKES = [
     ('"rule",', '"adam",', ["the optimizer adam is known already; give yours another name"]),
     ('model="slope"', 'model="slop"', ["unknown model 'slop'; closest: slope"]),
     ('"constant"', '"linear"', ["unknown learning-rate schedule 'linear'; closest: linear_decay"]),
-    (
-        "RULE.search_space",
-        "()",
-        ["searches nothing, and its", "need learning_rate, nudge"],
-    ),
+    ("RULE.search_space", "()", ["searches nothing, and its", "need learning_rate, nudge"]),
     ('"val_class', '"vall_class', ["unknown metric 'vall_classification_error'; closest: val_"]),
     ("maximize=False", "maximize=True", [f"{NAME} needs maximize=False by its metric"]),
     ('dataset="stripes"', 'dataset="mnist"', ["gives other data the name mnist; give it its own"]),

@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 from dbtool.core.catalog import catalog
 from dbtool.core.contract import metric_columns
 from dbtool.core.errors import UsageError
-from producers.datasets.forms import (
-    CIFAR_10_BY_CHANNEL,
-    ImageForm,
-    TextForm,
-)
+from producers.datasets.forms import CIFAR_10_BY_CHANNEL, ImageForm, TextForm
 from producers.datasets.registry import DATASETS
 from producers.datasets.split import HeldOut
 from producers.models.registry import model_definition
@@ -245,12 +241,7 @@ def test_evaluations_by_hand(
 @given(
     st.integers(1, 200_000),
     st.integers(1, 4_096),
-    st.builds(
-        EvaluationRule,
-        st.integers(1, 16),
-        st.integers(1, 16),
-        st.integers(1, 50_000),
-    ),
+    st.builds(EvaluationRule, st.integers(1, 16), st.integers(1, 16), st.integers(1, 50_000)),
 )
 def test_evaluations_begin_at_0_and_end_at_the_last_step(
     train_steps: int, batch_size: int, rule: EvaluationRule

@@ -8,11 +8,4 @@ from .plan import StudyPlan, plan_study, published_plans
 from .study import StudyTruth, Truth
 from .writer import write_archive
 
-__all__ = [
-    "StudyPlan",
-    "StudyTruth",
-    "Truth",
-    "plan_study",
-    "published_plans",
-    "write_archive",
-]
+__all__ = ["StudyPlan", "StudyTruth", "Truth", "plan_study", "published_plans", "write_archive"]

@@ -115,11 +115,7 @@ def _trial_ids(count: int, rng: np.random.Generator) -> list[int]:
 
 
 def _course(
-    plan: StudyPlan,
-    statuses: NDArray[np.str_],
-    steps: Ints,
-    planned: int,
-    rng: np.random.Generator,
+    plan: StudyPlan, statuses: NDArray[np.str_], steps: Ints, planned: int, rng: np.random.Generator
 ) -> Course:
     """When trials get past the goal and end; of those that count, one does so as planted."""
     count = len(statuses)

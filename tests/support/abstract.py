@@ -6,14 +6,9 @@ data, weights or memory for them.
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-from jax.sharding import NamedSharding
-
 from producers.datasets.registry import DATASETS
-from producers.sweep.memory import abstract_call, abstract_examples
+from producers.sweep.memory import abstract_call
 from producers.training.block import BlockProgram
-from producers.training.mesh import EVERYWHERE
 from producers.workloads.definition import Workload
 
 
@@ -36,17 +31,4 @@ def abstract_advance(
         trials,
         in_memory=None if is_streamed else workload.train_examples,
         pruned=workload.sparsity > 0,
-    )
-
-
-def abstract_evaluate(
-    program: BlockProgram, workload: Workload, examples: int, trials: int
-) -> tuple[Any, ...]:
-    """The arguments of `BlockProgram.compiled_evaluate` for so many held-out examples together."""
-    slots = program.slots(trials)
-    everywhere = NamedSharding(program.mesh, EVERYWHERE)
-    return (
-        program.abstract_states(slots, pruned=False),
-        jax.ShapeDtypeStruct((slots,), jnp.bool),
-        abstract_examples(workload.form.evaluated, examples, sharding=everywhere),
     )

@@ -105,10 +105,7 @@ _PLAIN = {
     ),
     "pairs": _problem(lambda rngs: PairsOfTokens(rngs=rngs), TEXTS, 16, 0.1),
     "transformer": _problem(
-        lambda rngs: Transformer(13, 1, 8, 16, 2, dtype=jnp.float32, rngs=rngs),
-        TEXTS,
-        16,
-        0.1,
+        lambda rngs: Transformer(13, 1, 8, 16, 2, dtype=jnp.float32, rngs=rngs), TEXTS, 16, 0.1
     ),
     "lstm": _problem(
         lambda rngs: LSTMLanguageModel(13, 4, 6, 5, dtype=jnp.float32, rngs=rngs), TEXTS, 16, 0.1

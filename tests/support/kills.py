@@ -32,11 +32,7 @@ class Undisturbed:
 
 
 def kill_and_repeat(
-    undisturbed: Undisturbed,
-    database: Path,
-    kills: int,
-    seed: int,
-    check: Callable[[Path], None],
+    undisturbed: Undisturbed, database: Path, kills: int, seed: int, check: Callable[[Path], None]
 ) -> None:
     """Kill the command after random numbers of files, check what it left, and let the last one end.
 
@@ -92,10 +88,7 @@ def interrupt_and_repeat(undisturbed: Undisturbed, database: Path) -> None:
 
 
 def fill_the_disk_and_repeat(
-    undisturbed: Undisturbed,
-    database: Path,
-    check: Callable[[Path], None],
-    most_bytes: int,
+    undisturbed: Undisturbed, database: Path, check: Callable[[Path], None], most_bytes: int
 ) -> None:
     """A full disk ends the command in one sentence, and the next one goes on.
 
@@ -134,9 +127,7 @@ def _start(
     words: tuple[str, ...], database: Path, python: Sequence[str] = (sys.executable,)
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*python, "-m", "dbtool", *words, "--db", str(database)],
-        stderr=subprocess.PIPE,
-        text=True,
+        [*python, "-m", "dbtool", *words, "--db", str(database)], stderr=subprocess.PIPE, text=True
     )
 
 

@@ -14,12 +14,9 @@ ERROR = "val_classification_error"
 CENTRE = "learning_rate=0.052, nudge=0.55"
 
 
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "mine.py"
-    path.write_text(FILE)
-    return path
+@pytest.fixture(autouse=True)
+def _beside_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
 
 
 def test_nothing_is_odd_and_nothing_is_written(path: Path, call: Call) -> None:

@@ -153,13 +153,6 @@ steps = 5
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "mine.py"
-    path.write_text(FILE)
-    return path
-
-
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 

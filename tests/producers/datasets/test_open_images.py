@@ -214,10 +214,7 @@ def test_labels_are_those_of_reading_row_by_row(
     ("row", "reason"),
     [
         ("0123456789abcdef,v,/m/01,0.7", "image '0123456789abcdef' and class '/m/01' the confi"),
-        (
-            "0123456789abcdef,v,/m/01,",
-            "image '0123456789abcdef' and class '/m/01' the confidence",
-        ),
+        ("0123456789abcdef,v,/m/01,", "image '0123456789abcdef' and class '/m/01' the confidence"),
         ("0123456789abcdef,v,/m/99,1", "image '0123456789abcdef' and class '/m/99' the confid"),
         (",v,/m/01,1", "image '' and class '/m/01' the confidence 1: an ImageID has sixteen hex"),
         ("0123456789abcdef,v,/m/01,yes", r"a CSV file with the .* \(could not parse"),

@@ -306,11 +306,7 @@ def test_worker_with_other_versions_trains_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "cpus", "gpus"),
-    [
-        ({"CPU": 4.0, "GPU": 1.0}, 5, 0),
-        ({"CPU": 4.0}, 1, 1),
-    ],
+    ("node", "cpus", "gpus"), [({"CPU": 4.0, "GPU": 1.0}, 5, 0), ({"CPU": 4.0}, 1, 1)]
 )
 def test_blocks_that_no_node_has_room_for(node: dict[str, float], cpus: int, gpus: int) -> None:
     options = SweepOptions(cpus_per_task=cpus, gpus_per_task=gpus)

@@ -98,6 +98,7 @@ def trained_by_hand(trial: int) -> tuple[list[float], list[np.ndarray]]:
 
 def test_a_trial_is_that_of_a_loop_by_hand() -> None:
     record, states = train_to_states("fc", trials=2, **GROWN)
+    assert states.step.tolist() == [12, 12]
     found = rows(record)["batch_cross_entropy_error"].reshape(2, -1)[:, 1:]
     for trial in range(2):
         losses, weights = trained_by_hand(trial)

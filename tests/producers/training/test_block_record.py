@@ -61,10 +61,7 @@ def test_loss_that_is_not_finite_ends_its_trial_with_that_row() -> None:
     record = BlockRecord(3)
     trials = np.array([0, 1, 2])
     ended = record.add_losses(
-        trials,
-        all_alive(3),
-        0,
-        losses([1, NAN, NAN, NAN], [1, 2, 3, 4], [1, 2, float("inf"), 0]),
+        trials, all_alive(3), 0, losses([1, NAN, NAN, NAN], [1, 2, 3, 4], [1, 2, float("inf"), 0])
     )
     assert ended.tolist() == [0, 2]
     assert [record.status(trial) for trial in trials] == ["INFEASIBLE", "COMPLETE", "INFEASIBLE"]

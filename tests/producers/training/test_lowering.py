@@ -18,12 +18,13 @@ from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
 from producers.training.batches import IndexDraw
 from producers.training.block import BlockProgram, SplitArrays
-from producers.training.mesh import device_mesh
+from producers.training.fit import abstract_examples
+from producers.training.mesh import EVERYWHERE, device_mesh
 from producers.training.step import trainer
 from producers.training.stream import StreamedDraw
 from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY, Workload
 from producers.workloads.registry import WORKLOADS
-from tests.support.abstract import abstract_advance, abstract_evaluate
+from tests.support.abstract import abstract_advance
 from tests.support.blocks import TRIALS, compiled, splits_of
 from tests.support.slow import quick_few
 
@@ -211,7 +212,13 @@ def test_evaluations_of_few_long_texts_at_a_time_are_divided_among_devices() -> 
     workload = WORKLOADS["lm1b/transformer_narrow_and_shallow/nesterov_momentum"]
     functions = (workload.model, workload.optimizer, workload.schedule, workload.form, "float32")
     program = _program(*functions, 8)
-    arguments = abstract_evaluate(program, workload, 100, 1)
+    slots = program.slots(1)
+    everywhere = NamedSharding(program.mesh, EVERYWHERE)
+    arguments = (
+        program.abstract_states(slots, pruned=False),
+        jax.ShapeDtypeStruct((slots,), jnp.bool),
+        abstract_examples(workload.form.evaluated, 100, sharding=everywhere),
+    )
     module = jax.export.export(program.compiled_evaluate, platforms=["tpu"])(*arguments)
     divided = r'sdy\.sharding_constraint .*\[\{"data"\}, \{\}\]> : tensor<(\d+)x512xi32>'
     # Inputs and targets; the last four of the hundred cannot be divided.

@@ -14,14 +14,7 @@ from dbtool.core.contract import OTHER_METRICS
 from producers.training.block_record import Clock
 from producers.training.checkpoints import Checkpoints
 from producers.training.stopping import FirstToGoal, Goal
-from tests.support.blocks import (
-    TRIALS,
-    Rows,
-    StoppingCheckpoints,
-    assert_same,
-    rows,
-    train,
-)
+from tests.support.blocks import TRIALS, Rows, StoppingCheckpoints, assert_same, rows, train
 
 NOISE = "gradient_noise_scale"
 MOMENTS = {"gradient_squared_norm", "gradient_covariance_trace"}

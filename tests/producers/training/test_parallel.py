@@ -110,13 +110,7 @@ def test_optimised_programs_train_a_trial_beside_others_as_alone(problem: str) -
 
 @pytest.mark.parametrize(
     ("micro_batch", "batch_size", "shape"),
-    [
-        (None, 16, (1, 16)),
-        (100, 16, (1, 16)),
-        (5, 16, (4, 4)),
-        (7, 12, (2, 6)),
-        (4, 7, (7, 1)),
-    ],
+    [(None, 16, (1, 16)), (100, 16, (1, 16)), (5, 16, (4, 4)), (7, 12, (2, 6)), (4, 7, (7, 1))],
 )
 def test_micro_batches_are_the_largest_that_divide_the_batch(
     micro_batch: int | None, batch_size: int, shape: tuple[int, int]

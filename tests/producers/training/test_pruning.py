@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from producers.training.optimizers import weight_matrices
-from producers.training.pruning import (
-    connection_sensitivity,
-    kept_weights,
-    masks,
-    prunable_weights,
-)
+from producers.training.pruning import connection_sensitivity, kept_weights, masks, prunable_weights
 from producers.training.step import trainer
 from tests.support.blocks import (
     IMAGES,

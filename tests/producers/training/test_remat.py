@@ -15,13 +15,7 @@ from producers.training.objectives import objective_for
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_definition
 from producers.training.step import Trainer
-from tests.support.blocks import (
-    TOLERANCE,
-    TRIALS,
-    WITH_REMAT,
-    assert_close,
-    train_to_states,
-)
+from tests.support.blocks import TOLERANCE, TRIALS, WITH_REMAT, assert_close, train_to_states
 from tests.support.slow import quick_few
 
 SHARED = {"devices": 8, "devices_a_trial": 4, "micro_batch": 8}

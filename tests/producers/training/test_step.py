@@ -1,4 +1,4 @@
-"""The training step, losses and metrics against the same written out in NumPy."""
+"""What a training step is shown, its losses and metrics against the same in NumPy."""
 
 import functools
 from collections.abc import Callable
@@ -27,11 +27,6 @@ from producers.training.schedules import schedule_definition
 from producers.training.step import Trainer, trainer
 from tests.support.blocks import PROBLEMS, TEXTS
 from tests.support.slow import quick_few
-
-LEARNING_RATE = 0.3
-MOMENTUM = 0.9
-STEPS = 6
-BATCH = 5
 
 
 class Shown(nnx.Module):
@@ -73,84 +68,6 @@ def test_pixels_are_standardised_by_the_image() -> None:
     expected = (flat - flat.mean(1)[:, None]) / deviation[:, None]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     assert not found[2].any()
-
-
-def batches() -> list[tuple[np.ndarray, np.ndarray]]:
-    """Made-up images and labels."""
-    random = np.random.default_rng(5)
-    return [
-        (
-            random.integers(0, 256, (BATCH, 28, 28), dtype=np.uint8),
-            random.integers(0, 10, BATCH, dtype=np.uint8),
-        )
-        for _ in range(STEPS)
-    ]
-
-
-def loss_and_gradients(
-    weights: list[np.ndarray], biases: list[np.ndarray], images: np.ndarray, labels: np.ndarray
-) -> tuple[float, list[np.ndarray], list[np.ndarray]]:
-    """Backpropagation by hand through ReLU layers and a softmax, in float64."""
-    activations = [images.reshape(len(images), -1) / 255.0]
-    for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-        activations.append(np.maximum(activations[-1] @ weight + bias, 0))
-    logits = activations[-1] @ weights[-1] + biases[-1]
-    shifted = logits - logits.max(1, keepdims=True)
-    log_probabilities = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
-    rows = np.arange(len(labels))
-    loss = -log_probabilities[rows, labels].mean()
-    error = np.exp(log_probabilities)
-    error[rows, labels] -= 1
-    error /= len(labels)
-    weight_gradients: list[np.ndarray] = []
-    bias_gradients: list[np.ndarray] = []
-    for layer in reversed(range(len(weights))):
-        weight_gradients.insert(0, activations[layer].T @ error)
-        bias_gradients.insert(0, error.sum(0))
-        error = (error @ weights[layer].T) * (activations[layer] > 0)
-    return loss, weight_gradients, bias_gradients
-
-
-def trained_by_hand(values: list[np.ndarray], layers: int) -> tuple[list[float], list[np.ndarray]]:
-    """Losses and final weights by Nesterov's momentum."""
-    velocities = [np.zeros_like(value) for value in values]
-    losses = []
-    for images, labels in batches():
-        loss, by_weight, by_bias = loss_and_gradients(
-            values[:layers], values[layers:], images, labels
-        )
-        losses.append(loss)
-        for index, gradient in enumerate([*by_weight, *by_bias]):
-            velocities[index] = MOMENTUM * velocities[index] + gradient
-            direction = gradient + MOMENTUM * velocities[index]
-            values[index] = values[index] - LEARNING_RATE * direction
-    return losses, values
-
-
-def test_steps_follow_the_update_rule() -> None:
-    functions = trainer("fc_16_8", "nesterov_momentum", "constant")
-    state = jax.jit(functions.start)(jnp.uint32(7))
-    layers = state.parameters["layers"]
-    names = [(index, kind) for kind in ("kernel", "bias") for index in range(3)]
-
-    def arrays(parameters: dict[str, dict[int, dict[str, jax.Array]]]) -> list[np.ndarray]:
-        return [np.asarray(parameters["layers"][i][kind][...], np.float64) for i, kind in names]
-
-    assert len(layers) == 3
-    by_hand, final = trained_by_hand(arrays(state.parameters), 3)
-    metaparameters = {
-        "learning_rate": jnp.float32(LEARNING_RATE),
-        "momentum": jnp.float32(MOMENTUM),
-    }
-    step = jax.jit(functions.step)
-    losses = []
-    for images, labels in batches():
-        state, loss = step(state, metaparameters, images, labels)
-        losses.append(float(loss))
-    np.testing.assert_allclose(losses, by_hand, rtol=2e-5)
-    for found, expected in zip(arrays(state.parameters), final, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=2e-5)
-    assert int(state.step) == STEPS
 
 
 class Dropped(nnx.Module):

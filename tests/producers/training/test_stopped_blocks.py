@@ -35,11 +35,7 @@ def rule(whole: Rows, dropping: float | None = None) -> FirstToGoal:
 
 def stopped(whole: Rows, **options: Any) -> BlockRecord:
     return train(
-        "normalised",
-        evaluations=EVALUATIONS,
-        diverging=DIVERGING,
-        rule=rule(whole),
-        **options,
+        "normalised", evaluations=EVALUATIONS, diverging=DIVERGING, rule=rule(whole), **options
     )
 
 

@@ -134,8 +134,7 @@ def test_official_data_sets_are_whole_and_split_as_ever(official_images: Path, n
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "form"),
-    [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)],
+    ("name", "form"), [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)]
 )
 def test_mean_and_deviation_are_those_of_the_training_pixels(
     official_images: Path, name: str, form: ImageForm

@@ -39,19 +39,10 @@ def folders(source: DataSource, given: Path | None = None) -> list[Path]:
 
 @pytest.mark.parametrize(
     ("subfolder", "suffix", "dotted", "compressed"),
-    [
-        (".", "", False, False),
-        ("small", ".gz", False, True),
-        ("package/data", "", True, False),
-    ],
+    [(".", "", False, False), ("small", ".gz", False, True), ("package/data", "", True, False)],
 )
 def test_files_go_by_several_names_in_three_folders(
-    small: SmallDataset,
-    tmp_path: Path,
-    subfolder: str,
-    suffix: str,
-    dotted: bool,
-    compressed: bool,
+    small: SmallDataset, tmp_path: Path, subfolder: str, suffix: str, dotted: bool, compressed: bool
 ) -> None:
     folder = tmp_path / subfolder
     folder.mkdir(parents=True, exist_ok=True)
