@@ -70,7 +70,7 @@ def imported(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)
-def test_imports_run_one_way(path: Path) -> None:
+def test_imports_run_one_way(path):
     own = room(path.with_suffix("").parts)
     # The package's own names, such as its version, are above nothing.
     rooms = {
@@ -81,5 +81,5 @@ def test_imports_run_one_way(path: Path) -> None:
     assert rooms - {own} <= BELOW[own]
 
 
-def test_every_room_is_looked_at() -> None:
+def test_every_room_is_looked_at():
     assert {room(path.with_suffix("").parts) for path in MODULES} <= BELOW.keys()

@@ -33,18 +33,18 @@ def name_of(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9_.-]", requirement)[0].lower().replace("_", "-")
 
 
-def test_resources_are_found_in_a_checkout() -> None:
+def test_resources_are_found_in_a_checkout():
     assert (schema_folder() / "views.sql").is_file()
     assert (queries_folder() / "figures").is_dir()
     assert bundled_release() == CHECKOUT / "data" / "replication"
 
 
-def test_versions_agree() -> None:
+def test_versions_agree():
     citation = (CHECKOUT / "CITATION.cff").read_text()
     assert f"\nversion: {dbtool.__version__}\n" in citation
 
 
-def test_everything_required_is_pinned_by_its_version_alone() -> None:
+def test_everything_required_is_pinned_by_its_version_alone():
     lines = (CHECKOUT / "constraints.txt").read_text().splitlines()
     pins = [line for line in lines if not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][A-Za-z0-9.]*", pin) for pin in pins)
@@ -54,7 +54,7 @@ def test_everything_required_is_pinned_by_its_version_alone() -> None:
     assert required <= {name_of(pin) for pin in pins}
 
 
-def test_the_explorers_packages_are_pinned_and_their_lock_names_no_server() -> None:
+def test_the_explorers_packages_are_pinned_and_their_lock_names_no_server():
     folder = CHECKOUT / "dbtool" / "explorer" / "page"
     package = json.loads((folder / "package.json").read_text())
     wanted = package["dependencies"] | package["devDependencies"]
@@ -67,7 +67,7 @@ def test_the_explorers_packages_are_pinned_and_their_lock_names_no_server() -> N
 
 
 @needs_explorer
-def test_the_explorers_application_carries_the_licences_of_what_it_uses() -> None:
+def test_the_explorers_application_carries_the_licences_of_what_it_uses():
     folder = CHECKOUT / "dbtool" / "explorer" / "page"
     locked = json.loads((folder / "package-lock.json").read_text())["packages"]
     notices = (BUILT / "notices.txt").read_text(encoding="utf-8")
@@ -78,7 +78,7 @@ def test_the_explorers_application_carries_the_licences_of_what_it_uses() -> Non
     assert not re.search("<!--|</script", (BUILT / "explorer.js").read_text(encoding="utf-8"))
 
 
-def test_makefile_says_what_it_can_do() -> None:
+def test_makefile_says_what_it_can_do():
     done = subprocess.run(
         ["make", "help"], cwd=CHECKOUT, capture_output=True, text=True, check=True
     )
@@ -86,7 +86,7 @@ def test_makefile_says_what_it_can_do() -> None:
     assert {"explorer", "figures", "test", "lint", "test-slow", "wheel", "clean", "help"} <= listed
 
 
-def test_make_names_what_is_missing_without_a_python(tmp_path: Path) -> None:
+def test_make_names_what_is_missing_without_a_python(tmp_path):
     shutil.copy(CHECKOUT / "Makefile", tmp_path)
     for name in ("pyproject.toml", "constraints.txt"):
         (tmp_path / name).touch()
@@ -112,7 +112,7 @@ def test_make_names_what_is_missing_without_a_python(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_wheel_holds_what_it_needs(tmp_path: Path) -> None:
+def test_wheel_holds_what_it_needs(tmp_path):
     checkout = tmp_path / "checkout"
     sample = checkout / "data" / "sample" / "replication_evaluations"
     sample.mkdir(parents=True)

@@ -94,9 +94,7 @@ def answers(db: Database, metric: str, count: int) -> Iterator[object]:
 )
 @settings(max_examples=2)
 @given(studies=STUDIES)
-def test_answers_about_odd_values(
-    tmp_path_factory: pytest.TempPathFactory, metric: str, studies: list[Trials]
-) -> None:
+def test_answers_about_odd_values(tmp_path_factory, metric, studies):
     folder = tmp_path_factory.mktemp("odd")
     imported(write_studies(folder, metric, studies), folder / "db")
     maximize = metric == "average_precision"

@@ -1,7 +1,6 @@
 """Fetching: URLs, where the file goes, what is there already, mirrors, files of this machine."""
 
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -12,12 +11,12 @@ from dbtool.core.http import check_url, without_secrets
 from dbtool.sources.archive.published import SHA256, URL, archive_file, fetch
 from tests.support.file_server import Answer, serving
 
-from .conftest import QUICK, Fetching
+from .conftest import QUICK
 
 OTHER = "ab" * 32
 
 
-def test_what_was_there_before(fetching: Fetching) -> None:
+def test_what_was_there_before(fetching):
     fetching.dest.write_bytes(fetching.content)
     # What kills leave right before and right after the file gets its name.
     fetching.part.write_bytes(fetching.content[:1000])
@@ -31,7 +30,7 @@ def test_what_was_there_before(fetching: Fetching) -> None:
     assert fetching.ranges == []
 
 
-def test_mirrors_go_on_in_order(fetching: Fetching) -> None:
+def test_mirrors_go_on_in_order(fetching):
     with serving(fetching.content) as first, serving(fetching.content) as second:
         first.default = Answer(status=404)
         second.answers.append(Answer(cut=200_000))
@@ -42,7 +41,7 @@ def test_mirrors_go_on_in_order(fetching: Fetching) -> None:
     assert last.range == "bytes=200000-"
 
 
-def test_every_address_is_named_when_all_fail(fetching: Fetching) -> None:
+def test_every_address_is_named_when_all_fail(fetching):
     fetching.server.answers.extend([Answer(status=404), Answer(status=403)])
     url = fetching.server.url
     secret = url.replace("http://", "http://me:password@") + "?token=secret"
@@ -53,7 +52,7 @@ def test_every_address_is_named_when_all_fail(fetching: Fetching) -> None:
     assert "secret" not in sentence
 
 
-def test_disk_without_room(fetching: Fetching) -> None:
+def test_disk_without_room(fetching):
     huge = Answer(length=10**17, ranges=False)
     fetching.server.answers.extend([Answer(cut=1000), huge])
     sentence = fetching.failure()
@@ -62,7 +61,7 @@ def test_disk_without_room(fetching: Fetching) -> None:
     assert fetching.part.read_bytes() == fetching.content[:1000]
 
 
-def test_destination_that_cannot_be(fetching: Fetching, tmp_path: Path) -> None:
+def test_destination_that_cannot_be(fetching, tmp_path):
     (tmp_path / "file").touch()
     fetching.dest = tmp_path / "file" / "archive.bin"
     with pytest.raises(DbtoolError, match=r"cannot make the folder .*--out"):
@@ -80,7 +79,7 @@ def test_destination_that_cannot_be(fetching: Fetching, tmp_path: Path) -> None:
     assert fetching.ranges == []
 
 
-def test_the_published_hash_holds_wherever_the_file_comes_from() -> None:
+def test_the_published_hash_holds_wherever_the_file_comes_from():
     mirrors = ("http://a/x", "file:///y")
     for file, expected in (
         (archive_file(), (URL,)),
@@ -92,7 +91,7 @@ def test_the_published_hash_holds_wherever_the_file_comes_from() -> None:
         assert 5000 < file.least_bytes < 802_000_000 < 802 << 20 < file.most_bytes
 
 
-def test_other_hash_is_another_file() -> None:
+def test_other_hash_is_another_file():
     file = archive_file("https://host/a/b%20c.tar.bz2?key=1", (), OTHER.upper())
     assert (file.name, file.digest, file.least_bytes) == ("b c.tar.bz2", OTHER, 0)
     assert archive_file(None, ("http://host/",), OTHER).name == "batch_science_data.tar.bz2"
@@ -112,7 +111,7 @@ def test_other_hash_is_another_file() -> None:
         (None, ("file:///a%00b",), ["file:///PATH"]),
     ],
 )
-def test_mistakes(sha256: str | None, urls: tuple[str, ...], parts: list[str]) -> None:
+def test_mistakes(sha256, urls, parts):
     with pytest.raises(UsageError) as caught:
         archive_file(None, urls, sha256)
     assert all(part in str(caught.value) for part in parts)
@@ -122,7 +121,7 @@ def test_mistakes(sha256: str | None, urls: tuple[str, ...], parts: list[str]) -
 @example("http://[::ffff:1%25eth0]/")
 @example("http://me:word@host:8080/a/b?sig=x#y")
 @given(st.text() | st.builds("{}://{}".format, st.sampled_from(["http", "file"]), st.text()))
-def test_any_text_is_a_url_or_a_sentence(text: str) -> None:
+def test_any_text_is_a_url_or_a_sentence(text):
     try:
         url = check_url(text)
     except UsageError:
@@ -134,7 +133,7 @@ def test_any_text_is_a_url_or_a_sentence(text: str) -> None:
     assert "word" not in shown
 
 
-def test_file_of_this_machine(fetching: Fetching, tmp_path: Path) -> None:
+def test_file_of_this_machine(fetching, tmp_path):
     origin = tmp_path / "with space%20#?é.bin"
     origin.write_bytes(fetching.content)
     # It goes on with the first part, and starts over where the others differ.
@@ -147,7 +146,7 @@ def test_file_of_this_machine(fetching: Fetching, tmp_path: Path) -> None:
     assert origin.read_bytes() == fetching.content
 
 
-def test_files_that_cannot_be_taken(fetching: Fetching, tmp_path: Path) -> None:
+def test_files_that_cannot_be_taken(fetching, tmp_path):
     origin = tmp_path / "origin"
     assert "No such file" in fetching.failure(origin.as_uri())
     os.mkfifo(tmp_path / "pipe")

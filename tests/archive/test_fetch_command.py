@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dbtool.cli.conftest import Call, Outcome
+from tests.dbtool.cli.conftest import Outcome
 from tests.support.file_server import Answer, serving
 from tests.support.kills import python_with_disk
 from tests.support.terminal import run_on_terminal
@@ -27,14 +27,7 @@ def words(fetching: Fetching) -> Sequence[str]:
     return ("fetch", "--url", fetching.server.url, "--sha256", fetching.sha256)
 
 
-def test_prints_the_path_alone(
-    call: Call,
-    words: Sequence[str],
-    content: bytes,
-    fetching: Fetching,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_prints_the_path_alone(call, words, content, fetching, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told = f"0.3 MB, sha256 {fetching.sha256}\n"
     path = "new/folder/archive.bin"
@@ -52,9 +45,7 @@ def test_prints_the_path_alone(
     assert Path("b.bin").read_bytes() == content
 
 
-def test_help_and_a_file_that_is_there_need_no_http_library(
-    words: Sequence[str], fetching: Fetching, tmp_path: Path
-) -> None:
+def test_help_and_a_file_that_is_there_need_no_http_library(words, fetching, tmp_path):
     fetching.fetch()
     code = (
         "import sys\n"
@@ -74,9 +65,7 @@ def test_help_and_a_file_that_is_there_need_no_http_library(
 
 
 @pytest.mark.slow
-def test_bars_are_for_terminals(
-    words: Sequence[str], fetching: Fetching, content: bytes, tmp_path: Path
-) -> None:
+def test_bars_are_for_terminals(words, fetching, content, tmp_path):
     fetching.server.answers.append(Answer(cut=1000))
     fetching.server.default = Answer(seconds=0.5)
     words = [sys.executable, "-m", "dbtool", *words]
@@ -90,9 +79,7 @@ def test_bars_are_for_terminals(
 
 
 @pytest.mark.skipif(OPENSSL is None, reason="makes a certificate with openssl")
-def test_certificates_are_checked(
-    fetching: Fetching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_certificates_are_checked(fetching, tmp_path, monkeypatch):
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     request = f"{OPENSSL} req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
     names = "-addext subjectAltName=DNS:localhost,IP:127.0.0.1"
@@ -140,7 +127,7 @@ def wait_for_part(fetching: Fetching, process: subprocess.Popen[str], size: int 
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_killed_fetches_go_on(fetching: Fetching, number: int) -> None:
+def test_killed_fetches_go_on(fetching, number):
     """What they leave is sound, and the next one ends whole."""
     fetching.server.default = Answer(seconds=2.0)
     process = start(fetching)
@@ -161,7 +148,7 @@ def test_killed_fetches_go_on(fetching: Fetching, number: int) -> None:
     assert [path.name for path in dest.parent.iterdir() if path.name[0] != "."] == [dest.name]
 
 
-def test_one_process_fetches_at_a_time(fetching: Fetching) -> None:
+def test_one_process_fetches_at_a_time(fetching):
     fetching.server.default = Answer(cut=100_000, how="stalled")
     first = start(fetching)
     try:
@@ -178,7 +165,7 @@ def test_one_process_fetches_at_a_time(fetching: Fetching) -> None:
     assert len(fetching.server.sent) == 1
 
 
-def test_full_disk_keeps_the_part(fetching: Fetching) -> None:
+def test_full_disk_keeps_the_part(fetching):
     code, errors = finished(start(fetching, python=python_with_disk(100_000)))
     assert code == 1
     assert errors.startswith(f"dbtool: cannot write {fetching.part}: File too large; ")

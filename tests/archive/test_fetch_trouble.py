@@ -1,7 +1,6 @@
 """Fetching over connections that break, from servers in trouble, of files that change."""
 
 import random
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +11,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.sources.archive.published import FILE_NAME, fetch
 from tests.support.file_server import Answer, serving
 
-from .conftest import QUICK, Fetching
+from .conftest import QUICK
 
 FUZZ = settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -21,7 +20,7 @@ FUZZ = settings(
 
 @pytest.mark.parametrize("how", ["closed", "reset"])
 @pytest.mark.parametrize("seed", range(2))
-def test_broken_connections_are_resumed(how: str, seed: int, fetching: Fetching) -> None:
+def test_broken_connections_are_resumed(how, seed, fetching):
     chance = random.Random(seed)
     cuts = [chance.randrange(1, 80_000) for _ in range(chance.randrange(1, 12))]
     fetching.server.answers.extend(Answer(cut=cut, how=how) for cut in cuts)
@@ -34,7 +33,7 @@ def test_broken_connections_are_resumed(how: str, seed: int, fetching: Fetching)
 
 
 @pytest.mark.parametrize("status", [404, 501])
-def test_refusals_are_not_repeated(status: int, fetching: Fetching) -> None:
+def test_refusals_are_not_repeated(status, fetching):
     fetching.server.default = Answer(status=status)
     sentence = fetching.failure()
     assert f"the server answers {status} " in sentence
@@ -43,7 +42,7 @@ def test_refusals_are_not_repeated(status: int, fetching: Fetching) -> None:
     assert list(fetching.dest.parent.iterdir()) == []
 
 
-def test_trouble_passes(fetching: Fetching) -> None:
+def test_trouble_passes(fetching):
     fetching.server.answers.extend(
         [
             Answer(status=503),
@@ -64,7 +63,7 @@ def test_trouble_passes(fetching: Fetching) -> None:
     assert waits[0][0] == "the server answers 503 Service Unavailable"
 
 
-def test_trouble_that_stays_keeps_the_part(fetching: Fetching) -> None:
+def test_trouble_that_stays_keeps_the_part(fetching):
     fetching.server.answers.append(Answer(cut=100_000))
     fetching.server.default = Answer(status=503)
     sentence = fetching.failure()
@@ -76,7 +75,7 @@ def test_trouble_that_stays_keeps_the_part(fetching: Fetching) -> None:
     assert fetching.server.sent[-1].range == "bytes=100000-"
 
 
-def test_stall_is_given_up_and_resumed(fetching: Fetching) -> None:
+def test_stall_is_given_up_and_resumed(fetching):
     stalls = [Answer(cut=0, how="stalled"), Answer(cut=70_000, how="stalled")]
     fetching.server.answers.extend(stalls)
     reasons: list[str] = []
@@ -87,7 +86,7 @@ def test_stall_is_given_up_and_resumed(fetching: Fetching) -> None:
     assert reasons == ["the server stalled"] * 2
 
 
-def test_a_trickle_is_given_up_and_resumed(fetching: Fetching) -> None:
+def test_a_trickle_is_given_up_and_resumed(fetching):
     seconds = 0.05 * len(fetching.content) / 10
     fetching.server.default = Answer(block=10, seconds=seconds)
     with pytest.raises(DbtoolError, match=r"it sends fewer than 1,000 bytes a second; .* go on"):
@@ -98,14 +97,14 @@ def test_a_trickle_is_given_up_and_resumed(fetching: Fetching) -> None:
     assert fetching.server.sent[-1].range == f"bytes={kept}-"
 
 
-def test_headers_that_trickle_are_given_up(fetching: Fetching) -> None:
+def test_headers_that_trickle_are_given_up(fetching):
     head = b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1000
     fetching.server.default = Answer(raw=head, block=1, seconds=20.0)
     with pytest.raises(DbtoolError, match=r"its answer does not begin within 0\.3 s; "):
         fetching.fetch(retries=RetryPolicy(timeout=0.1))
 
 
-def test_redirects(fetching: Fetching) -> None:
+def test_redirects(fetching):
     def to(url: str) -> Answer:
         return Answer(status=302, headers={"Location": url})
 
@@ -122,12 +121,12 @@ def test_redirects(fetching: Fetching) -> None:
     assert "redirect" in fetching.failure()
 
 
-def test_encoded_content_is_refused(fetching: Fetching) -> None:
+def test_encoded_content_is_refused(fetching):
     fetching.server.default = Answer(headers={"Content-Encoding": "gzip"})
     assert "encoded" in fetching.failure()
 
 
-def test_proxy_that_cannot_be_used(fetching: Fetching, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_that_cannot_be_used(fetching, monkeypatch):
     for proxy in ("nonsense://host:1", "socks5://host:1"):
         monkeypatch.setenv("ALL_PROXY", proxy)
         assert "proxy" in fetching.failure()
@@ -146,23 +145,21 @@ CUT, HALF = 100_000, 50_000
         ([Answer(length=301_000)], [None, 300_000]),
     ],
 )  # fmt: skip
-def test_which_parts_are_fetched(
-    answers: list[Answer], starts: list[int | None], fetching: Fetching
-) -> None:
+def test_which_parts_are_fetched(answers, starts, fetching):
     fetching.server.answers.extend(answers)
     fetching.fetch()
     assert fetching.ranges == [None if start is None else f"bytes={start}-" for start in starts]
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_changed_file_is_fetched_anew(ranges: bool, fetching: Fetching) -> None:
+def test_changed_file_is_fetched_anew(ranges, fetching):
     old = Answer(content=fetching.other, cut=100_000)
     fetching.server.answers.append(old)
     fetching.server.default = Answer(ranges=ranges)
     fetching.fetch()
 
 
-def test_length_that_is_too_short(fetching: Fetching) -> None:
+def test_length_that_is_too_short(fetching):
     fetching.server.default = Answer(length=1000)
     assert "what it sends has the sha256" in fetching.failure()
     assert not fetching.part.exists()
@@ -171,16 +168,14 @@ def test_length_that_is_too_short(fetching: Fetching) -> None:
 
 @pytest.mark.parametrize("length", [None, "chunked"])
 @pytest.mark.parametrize("cuts", [(), (1, 299_998)])
-def test_length_that_is_not_told(
-    length: str | None, cuts: tuple[int, ...], fetching: Fetching
-) -> None:
+def test_length_that_is_not_told(length, cuts, fetching):
     fetching.server.answers.extend(Answer(length=length, cut=cut) for cut in cuts)
     fetching.server.default = Answer(length=length)
     fetching.fetch()
 
 
 @pytest.mark.parametrize(("length", "ranges"), [("right", True), ("chunked", False), (None, True)])
-def test_wrong_contents_leave_nothing(length: str | None, ranges: bool, fetching: Fetching) -> None:
+def test_wrong_contents_leave_nothing(length, ranges, fetching):
     fetching.server.default = Answer(content=fetching.other, length=length, ranges=ranges)
     sentence = fetching.failure()
     assert "what it sends has the sha256" in sentence
@@ -191,9 +186,7 @@ def test_wrong_contents_leave_nothing(length: str | None, ranges: bool, fetching
         fetching.fetch(fetching.server.url, sound.url)
 
 
-def test_page_in_place_of_the_published_file_harms_no_part(
-    fetching: Fetching, tmp_path: Path
-) -> None:
+def test_page_in_place_of_the_published_file_harms_no_part(fetching, tmp_path):
     part = tmp_path / f"{FILE_NAME}.part"
     part.write_bytes(fetching.content)
     page = b"<html>Log in to this network</html>"
@@ -203,7 +196,7 @@ def test_page_in_place_of_the_published_file_harms_no_part(
     assert part.read_bytes() == fetching.content
 
 
-def test_bytes_a_power_cut_garbled_are_fetched_anew(fetching: Fetching) -> None:
+def test_bytes_a_power_cut_garbled_are_fetched_anew(fetching):
     fetching.server.answers.extend([Answer(cut=100_000), Answer(status=404)])
     fetching.failure()
     fetching.part.write_bytes(fetching.content[:50_000] + bytes(50_000))
@@ -217,7 +210,7 @@ def test_bytes_a_power_cut_garbled_are_fetched_anew(fetching: Fetching) -> None:
 
 @FUZZ
 @given(st.one_of(st.binary(max_size=50), st.integers(0, 300_000), st.just(bytes(300_001))))
-def test_part_of_any_content(fetching: Fetching, part: bytes | int) -> None:
+def test_part_of_any_content(fetching, part):
     for ranges in (True, False):
         fetching.clear()
         fetching.server.answers.append(Answer(ranges=ranges))
@@ -254,7 +247,7 @@ RAW = st.binary(max_size=60) | st.builds(
 
 @FUZZ
 @given(raws=st.lists(RAW, min_size=1, max_size=3))
-def test_answers_of_any_bytes(raws: list[bytes], fetching: Fetching) -> None:
+def test_answers_of_any_bytes(raws, fetching):
     fetching.clear()
     fetching.server.answers.append(Answer(cut=500))
     fetching.server.answers.extend(Answer(raw=raw) for raw in raws)

@@ -2,8 +2,7 @@
 
 import math
 import tarfile
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -24,8 +23,6 @@ from tests.support.archives import (
     write_tar,
 )
 
-from .conftest import Importing
-
 MNIST = "mnist/simple_cnn_base/sgd"
 
 
@@ -33,9 +30,7 @@ MNIST = "mnist/simple_cnn_base/sgd"
     ("form", "names"),
     [("w", tarfile.PAX_FORMAT), ("w:gz", tarfile.GNU_FORMAT), ("w:bz2", tarfile.PAX_FORMAT)],
 )
-def test_every_row_of_a_tar_file(
-    importing: Importing, tmp_path: Path, form: Literal["w", "w:gz", "w:bz2"], names: int
-) -> None:
+def test_every_row_of_a_tar_file(importing, tmp_path, form, names):
     long = f"{'d' * 70}/{'m' * 70}/{'o' * 70}/8"
     path = tmp_path / "archive"
     with tarfile.open(path, form, format=names) as archive:
@@ -56,7 +51,7 @@ def test_every_row_of_a_tar_file(
     assert importing.query("SELECT max(length(workload)) FROM workloads") == [(212,)]
 
 
-def test_everything_that_is_known_of_a_study(importing: Importing) -> None:
+def test_everything_that_is_known_of_a_study(importing):
     points = [{"name": "momentum", "type": "DISCRETE", "feasible_points": [0.5, 0.9]}]
     files = small_study(
         LINES, study=f"{MNIST}/64", train_steps=0, early_stopping=True, parameter_configs=points
@@ -85,7 +80,7 @@ def test_everything_that_is_known_of_a_study(importing: Importing) -> None:
     assert citation.startswith("@article{shallue2019measuring,")
 
 
-def test_any_order_and_layout_gives_the_same_rows(importing: Importing, tmp_path: Path) -> None:
+def test_any_order_and_layout_gives_the_same_rows(importing, tmp_path):
     plans = [
         plan_study(f"{MNIST}", 2**power, complete=6, incomplete=2, infeasible=2, odd=True)
         for power in range(2)
@@ -105,9 +100,7 @@ def test_any_order_and_layout_gives_the_same_rows(importing: Importing, tmp_path
 
 
 @pytest.mark.slow
-def test_what_outgrows_memory_comes_back(
-    importing: Importing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_outgrows_memory_comes_back(importing, tmp_path, monkeypatch):
     plans = [plan_study(MNIST, 2**power) for power in range(6)]
     path = tmp_path / "a.tar"
     write_archive(path, studies=plans, layout="tar", order="interleaved")
@@ -119,7 +112,7 @@ def test_what_outgrows_memory_comes_back(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.tar", "db", "small.db"]
 
 
-def test_trials_that_come_after_their_study_was_whole(importing: Importing, tmp_path: Path) -> None:
+def test_trials_that_come_after_their_study_was_whole(importing, tmp_path):
     # The published study of the fewest trials, and two more that come at the end.
     plan = min(published_plans(evaluations=24), key=lambda each: each.trials)
     write_archive(tmp_path / "folder", studies=[plan], layout="folder")
@@ -140,7 +133,7 @@ def test_trials_that_come_after_their_study_was_whole(importing: Importing, tmp_
     assert importing.contents() == importing.contents("late.db")
 
 
-def test_what_is_odd_is_kept_and_counted(importing: Importing) -> None:
+def test_what_is_odd_is_kept_and_counted(importing):
     odd = HEADER + "0,,nan\n10,inf,-inf\n10,1e-3,.5\n5,NaN,\n"
     files = small_study(odd, "", HEADER, HEADER.rstrip("\n"), "\n\n")
     files[f"{STUDY}/6/metadata.json"] = metadata_json(6, status="INFEASIBLE")
@@ -168,7 +161,7 @@ def test_what_is_odd_is_kept_and_counted(importing: Importing) -> None:
     ]  # fmt: skip
 
 
-def test_unknown_metrics_and_metaparameters_are_kept(importing: Importing) -> None:
+def test_unknown_metrics_and_metaparameters_are_kept(importing):
     files = small_study(LINES)
     files |= trial(2, "step,val/f1,test/cross_entropy_error,extra\n3,0.5,0.25,\n4,,0.125,7\n")
     files[f"{STUDY}/3/metadata.json"] = metadata_json(
@@ -190,7 +183,7 @@ def test_unknown_metrics_and_metaparameters_are_kept(importing: Importing) -> No
     ) == [(1.0, 1e-5)]
 
 
-def test_numbers_compare_as_the_decimals_that_were_written(importing: Importing) -> None:
+def test_numbers_compare_as_the_decimals_that_were_written(importing):
     decimals = ["0.01", "0.010000000000000001", "0.0100000000000001", "0.3", "1e-2", "0.009999"]
     lines = HEADER + "".join(f"{n},{text},{text}\n" for n, text in enumerate(decimals))
     importing(small_study(lines))
@@ -200,7 +193,7 @@ def test_numbers_compare_as_the_decimals_that_were_written(importing: Importing)
     assert below == [(5,)]
 
 
-def test_report_compares_with_the_published_table(importing: Importing, tmp_path: Path) -> None:
+def test_report_compares_with_the_published_table(importing, tmp_path):
     report = importing(small_study(LINES) | small_study(LINES, study=f"{MNIST}/64"))
     *lines, lacking, unknown, complete, incomplete, infeasible = compared(report.folder)
     assert [" ".join(line.split()) for line in lines] == [
@@ -228,14 +221,14 @@ def test_report_compares_with_the_published_table(importing: Importing, tmp_path
     ]
 
 
-def test_a_folder_below_the_root_keeps_the_names(importing: Importing, tmp_path: Path) -> None:
+def test_a_folder_below_the_root_keeps_the_names(importing, tmp_path):
     root = write_folder(tmp_path, small_study(LINES))
     importing(root / "made_up")
     importing(root, "whole.db")
     assert importing.contents() == importing.contents("whole.db")
 
 
-def test_other_files_are_passed_over(importing: Importing) -> None:
+def test_other_files_are_passed_over(importing):
     files = {"README.md": b"hello", f"{STUDY}/._study.json": b"x", f"{STUDY}/1/notes.csv": b"?"}
     report = importing(files | small_study(LINES))
     assert (report.malformed, report.trials) == ([], 1)

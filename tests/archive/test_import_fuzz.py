@@ -5,7 +5,6 @@ import io
 import json
 import re
 import tarfile
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,7 +49,7 @@ FUZZ = settings(
 
 @FUZZ
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
-def test_json_of_any_bytes(body: bytes) -> None:
+def test_json_of_any_bytes(body):
     for kind in (StudyDescription, TrialDescription):
         with pytest.raises(MalformedError):
             parse_description(kind, "x", body, "32")
@@ -58,7 +57,7 @@ def test_json_of_any_bytes(body: bytes) -> None:
 
 @FUZZ
 @given(st.sampled_from(["trial_id", "status", "steps", "parameters"]), JSON)
-def test_metadata_with_any_value(key: str, value: Any) -> None:
+def test_metadata_with_any_value(key, value):
     body = metadata_json(1, **{key: value})
     try:
         found = parse_description(TrialDescription, "x", body, "1")
@@ -75,7 +74,7 @@ def test_metadata_with_any_value(key: str, value: Any) -> None:
 @example(b'step,"a,b"\n1,2\n')
 @example(b"step\r1\r")
 @example(b"\n\x00")
-def test_measurements_of_any_bytes(body: bytes) -> None:
+def test_measurements_of_any_bytes(body):
     check_alone_and_together([LINES.encode(), body, body])
 
 
@@ -88,9 +87,7 @@ def test_measurements_of_any_bytes(body: bytes) -> None:
     st.sampled_from(["\n", "\r\n", "\n\n", "\r", "\n ", ",\n"]),
     st.booleans(),
 )
-def test_measurements_of_any_fields(
-    rows: list[tuple[str, str, str]], newline: str, ended: bool
-) -> None:
+def test_measurements_of_any_fields(rows, newline, ended):
     text = HEADER + newline.join(map(",".join, rows)) + (newline if ended else "")
     check_alone_and_together([LINES.encode(), text.encode(), LINES.encode()])
 
@@ -156,7 +153,7 @@ def read_slowly(body: bytes) -> list[tuple[int | float | None, ...]]:
         max_size=4,
     )
 )
-def test_members_of_any_name(tmp_path: Path, members: list[tuple[str, bytes, bytes]]) -> None:
+def test_members_of_any_name(tmp_path, members):
     path = tmp_path / "a.tar"
     first = [
         (name, body if kind == tarfile.REGTYPE else b"", {"type": kind})

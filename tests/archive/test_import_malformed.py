@@ -25,8 +25,6 @@ from tests.support.archives import (
     write_tar,
 )
 
-from .conftest import Importing
-
 SOUND = small_study(LINES)
 
 WHOLE = "which is not a whole number from 0"
@@ -86,7 +84,7 @@ BAD = [
 ]
 
 
-def test_bad_files(importing: Importing) -> None:
+def test_bad_files(importing):
     """Each in a study of its own, of which the other files are sound."""
     files: dict[str, bytes] = {}
     malformed, left = [], []
@@ -108,7 +106,7 @@ def test_bad_files(importing: Importing) -> None:
         )
 
 
-def test_files_that_are_missing(importing: Importing, tmp_path: Path) -> None:
+def test_files_that_are_missing(importing, tmp_path):
     files = small_study(LINES, LINES)
     del files[f"{STUDY}/2/metadata.json"]
     files["a/b/c/8/1/metadata.json"] = metadata_json(1)
@@ -121,14 +119,14 @@ def test_files_that_are_missing(importing: Importing, tmp_path: Path) -> None:
         assert (report.trials, report.left_out) == (1, 2)
 
 
-def test_files_out_of_place(importing: Importing) -> None:
+def test_files_out_of_place(importing):
     files = {"study.json": b"{}", "a/b/c/08/study.json": b"{}", "metadata.json": b"{}"}
     report = importing(files | SOUND)
     assert [error.path for error in report.malformed] == [f"batch_science/{name}" for name in files]
     assert report.trials == 1
 
 
-def test_folders_of_one_trial_id(importing: Importing) -> None:
+def test_folders_of_one_trial_id(importing):
     """Of two folders that name one trial, the one of another name is refused."""
     copies = {
         name.replace(f"{STUDY}/1/", f"{STUDY}/{folder}/"): body
@@ -143,7 +141,7 @@ def test_folders_of_one_trial_id(importing: Importing) -> None:
     assert (report.trials, report.left_out) == (1, 3)
 
 
-def test_a_file_that_is_in_the_archive_twice(importing: Importing) -> None:
+def test_a_file_that_is_in_the_archive_twice(importing):
     other = (f"{STUDY}/1/measurements.csv", HEADER.encode())
     report = importing([*SOUND.items(), *SOUND.items(), other])
     [error] = report.malformed
@@ -152,7 +150,7 @@ def test_a_file_that_is_in_the_archive_twice(importing: Importing) -> None:
     assert (report.trials, report.measurements) == (1, 2)
 
 
-def test_archives_of_one_trial_id(importing: Importing) -> None:
+def test_archives_of_one_trial_id(importing):
     importing(SOUND)
     before = importing.contents()
     report = importing(SOUND | trial(1, LINES + "7,1,1\n"))
@@ -164,7 +162,7 @@ def test_archives_of_one_trial_id(importing: Importing) -> None:
     assert importing.contents() == before
 
 
-def test_names_that_no_release_takes(importing: Importing) -> None:
+def test_names_that_no_release_takes(importing):
     """A workload's name that is too long for a folder leaves its study out, and no other."""
     long = f"{'d' * 90}/{'m' * 90}/{'o' * 90}/8"
     report = importing(small_study(LINES, study=long) | SOUND)
@@ -192,7 +190,7 @@ HOSTILE: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-def test_hostile_members_are_refused_by_name(tmp_path: Path) -> None:
+def test_hostile_members_are_refused_by_name(tmp_path):
     here = tmp_path / "here"
     here.mkdir()
     members = [
@@ -217,7 +215,7 @@ def claiming(start: Path, size: int, name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["measurements.csv", "other.bin"])
-def test_petabytes_are_refused_by_name(importing: Importing, tmp_path: Path, name: str) -> None:
+def test_petabytes_are_refused_by_name(importing, tmp_path, name):
     name = f"batch_science/a/b/c/1/2/{name}"
     start = write_tar(tmp_path / "a.tar", small_study(LINES, study="a/b/c/1"))
     failure = importing.failure(bz2.compress(claiming(start, 1 << 50, name)))
@@ -225,7 +223,7 @@ def test_petabytes_are_refused_by_name(importing: Importing, tmp_path: Path, nam
     assert "claims 1,125,899,906,842,624 bytes" in failure.reason
 
 
-def test_a_large_file_is_passed_over_by_name(importing: Importing, tmp_path: Path) -> None:
+def test_a_large_file_is_passed_over_by_name(importing, tmp_path):
     files = SOUND | {f"{STUDY}/2/metadata.json": b" " * (16 << 20) + b"{}"}
     for path in (write_tar(tmp_path / "a.tar", files), write_folder(tmp_path / "folder", files)):
         report = importing(path, f"{path.name}.db")
@@ -237,9 +235,7 @@ def test_a_large_file_is_passed_over_by_name(importing: Importing, tmp_path: Pat
 @pytest.mark.parametrize(
     ("kind", "body"), [(tarfile.GNUTYPE_LONGNAME, b"a/b\0"), (tarfile.XHDTYPE, b"12 path=abc\n")]
 )
-def test_a_long_chain_of_names_is_damage(
-    importing: Importing, tmp_path: Path, kind: bytes, body: bytes
-) -> None:
+def test_a_long_chain_of_names_is_damage(importing, tmp_path, kind, body):
     info = tarfile.TarInfo("x")
     info.type, info.size = kind, len(body)
     link = info.tobuf(tarfile.GNU_FORMAT) + body.ljust(512, b"\0")
@@ -249,9 +245,7 @@ def test_a_long_chain_of_names_is_damage(
 
 
 @pytest.mark.parametrize("compress", [bz2.compress, gzip.compress])
-def test_bombs_are_refused_by_name(
-    importing: Importing, tmp_path: Path, compress: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bombs_are_refused_by_name(importing, tmp_path, compress, monkeypatch):
     monkeypatch.setattr(tar_stream, "_HARMLESS", 16 << 20)
     bomb = claiming(write_tar(tmp_path / "a.tar", SOUND), 1 << 34, "zeros.bin") + bytes(64 << 20)
     failure = importing.failure(compress(bomb))
@@ -259,7 +253,7 @@ def test_bombs_are_refused_by_name(
     assert "it is a bomb" in failure.reason
 
 
-def test_hostile_folders(importing: Importing, tmp_path: Path) -> None:
+def test_hostile_folders(importing, tmp_path):
     root = write_folder(tmp_path / "folder", SOUND | small_study(LINES, study="a/b/c/1"))
     secret = tmp_path / "secret.json"
     secret.write_bytes(study_json(1))
@@ -278,7 +272,7 @@ def test_hostile_folders(importing: Importing, tmp_path: Path) -> None:
     assert report.trials == 1
 
 
-def test_names_cannot_move_the_cursor(importing: Importing, tmp_path: Path) -> None:
+def test_names_cannot_move_the_cursor(importing, tmp_path):
     odd = "\x1b[2J\n\u202e/study.json"
     path = write_tar(tmp_path / "a.tar", {}, first=[(odd, b"{}", {})])
     [error] = importing(path).malformed
@@ -286,7 +280,7 @@ def test_names_cannot_move_the_cursor(importing: Importing, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
-def test_archives_that_were_cut_short(importing: Importing, tmp_path: Path, compress: Any) -> None:
+def test_archives_that_were_cut_short(importing, tmp_path, compress):
     path = write_tar(tmp_path / "a.tar", small_study(*[LINES] * 20))
     whole = compress(path.read_bytes().rstrip(b"\0"))
     for share in (0.1, 0.9):
@@ -298,17 +292,17 @@ def test_archives_that_were_cut_short(importing: Importing, tmp_path: Path, comp
 @pytest.mark.parametrize(
     "body", [b"", b"hello", b"PK\x03\x04" + bytes(600), os.urandom(2000), b"BZh9", b"\x1f\x8b"]
 )
-def test_what_is_no_archive(importing: Importing, tmp_path: Path, body: bytes) -> None:
+def test_what_is_no_archive(importing, tmp_path, body):
     assert importing.failure(body).path == str(tmp_path / "a.tar")
 
 
-def test_a_damaged_header_ends_the_work(importing: Importing, tmp_path: Path) -> None:
+def test_a_damaged_header_ends_the_work(importing, tmp_path):
     whole = bytearray(write_tar(tmp_path / "a.tar", small_study(LINES, LINES)).read_bytes())
     whole[1024 + 2] ^= 1
     assert importing.failure(bytes(whole)).reason.startswith("it is damaged after batch_science/")
 
 
-def test_what_holds_no_study(importing: Importing, tmp_path: Path) -> None:
+def test_what_holds_no_study(importing, tmp_path):
     importing(SOUND)
     write_tar(tmp_path / "a.tar", {"notes.txt": b"hello"})
     os.mkfifo(tmp_path / "pipe")

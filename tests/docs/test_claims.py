@@ -61,7 +61,7 @@ def _told() -> set[tuple[str, ...]]:
 
 
 @pytest.mark.slow
-def test_each_interval_of_the_document_is_what_the_data_tell() -> None:
+def test_each_interval_of_the_document_is_what_the_data_tell():
     text = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
     claims = CLAIM.findall(OTHER.sub("", text))
     told = _told()

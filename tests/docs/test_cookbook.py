@@ -22,7 +22,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_analysis_is_on_the_page() -> None:
+def test_every_analysis_is_on_the_page():
     assert sorted(cookbook.NAMES) == list(analyses())
     for name, title in analyses().items():
         question, about, query = cookbook.split_comment(query_text(name))
@@ -32,12 +32,12 @@ def test_every_analysis_is_on_the_page() -> None:
         assert f"```sql\n{query}\n```" in PAGE
 
 
-def test_no_table_of_the_page_is_empty() -> None:
+def test_no_table_of_the_page_is_empty():
     head_alone = re.compile(r"^\|[ :|-]+\|\n(?!\|)", re.MULTILINE)
     assert not head_alone.search(PAGE)
 
 
-def test_the_page_is_written_from_what_queries_print(database: Path) -> None:
+def test_the_page_is_written_from_what_queries_print(database):
     text = cookbook.analysis("divergence", database)
     assert "| made-up | made_up/simple_cnn_base/nesterov_momentum | 8 | " in text
     assert "--limit" not in text

@@ -15,7 +15,7 @@ LEFT_OUT = {"docs", ".git", ".venv"}
 
 
 @pytest.mark.slow
-def test_all_documents_are_written_again_as_they_are(tmp_path: Path) -> None:
+def test_all_documents_are_written_again_as_they_are(tmp_path):
     compiled = shutil.ignore_patterns("__pycache__")
     docs = shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=compiled)
     for each in ROOT.iterdir():

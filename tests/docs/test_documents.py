@@ -52,9 +52,7 @@ def commands(text: str) -> Iterator[list[str]]:
         command = []
 
 
-def test_every_command_is_one_that_dbtool_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_is_one_that_dbtool_takes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("my.bib").touch()
     group = typer.main.get_group(app)
@@ -74,7 +72,7 @@ def test_every_command_is_one_that_dbtool_takes(
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_programs_and_tables_can_be_read(document: str) -> None:
+def test_programs_and_tables_can_be_read(document):
     for block in blocks(document):
         if block.language == "python":
             compile(block.text, document, "exec")
@@ -84,7 +82,7 @@ def test_programs_and_tables_can_be_read(document: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", RUN)
-def test_a_document_is_carried_out(document: str, tmp_path: Path) -> None:
+def test_a_document_is_carried_out(document, tmp_path):
     programs = tmp_path / "programs"
     programs.mkdir()
     for name, words in (("dbtool", " -m dbtool"), ("python", "")):

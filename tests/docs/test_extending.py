@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_file_of_the_page_is_listed_trained_and_asked(folder: Path) -> None:
+def test_the_file_of_the_page_is_listed_trained_and_asked(folder):
     printed = (folder / "printed").read_text(encoding="utf-8")
     listed = "digits/tanh_64/yogi  val_classification_error < 0.1  batch sizes 1,4,16,64,256\n"
     assert printed.startswith(f"{listed}digits/tanh_64/yogi at batch size 16: nothing is odd; ")
@@ -101,7 +101,7 @@ def ran(call: Call, logs: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
     return lambda command: call(*shlex.split(command)[1:])
 
 
-def test_the_source_of_the_page_is_added(logs: Path, ran: Callable[[str], Outcome]) -> None:
+def test_the_source_of_the_page_is_added(logs, ran):
     for added, there in ((2, 0), (0, 2)):
         expected = f"added {added} trials and {2 * added} measurements to line-logs; {there} trials"
         assert ran(INGEST).errors.startswith(expected)
@@ -124,9 +124,7 @@ def test_the_source_of_the_page_is_added(logs: Path, ran: Callable[[str], Outcom
     assert (changed.code, "its trial 0 is already there from" in changed.errors) == (1, True)
 
 
-def test_the_source_of_the_page_is_previewed_and_named(
-    logs: Path, ran: Callable[[str], Outcome]
-) -> None:
+def test_the_source_of_the_page_is_previewed_and_named(logs, ran):
     shown = ran(f"{INGEST} --dry-run")
     assert shown.errors.startswith("found 2 runs of 1 study with 4 measurements")
     assert not (logs / "runs").exists()
@@ -140,9 +138,7 @@ def test_the_source_of_the_page_is_previewed_and_named(
         assert sentence in ran(f"dbtool ingest logs/0.1.log {words}").sentence(2)
 
 
-def test_a_source_that_cannot_be_imported_is_one_sentence(
-    logs: Path, ran: Callable[[str], Outcome]
-) -> None:
+def test_a_source_that_cannot_be_imported_is_one_sentence(logs, ran):
     (logs.parent / "installed" / "line_logs.py").write_text("import maths\n")
     assert ran(INGEST).sentence(1) == (
         "dbtool: line-logs: ModuleNotFoundError: No module named 'maths'; `pip uninstall "
@@ -150,7 +146,7 @@ def test_a_source_that_cannot_be_imported_is_one_sentence(
     )
 
 
-def test_the_files_of_the_page_are_in_style(tmp_path: Path) -> None:
+def test_the_files_of_the_page_are_in_style(tmp_path):
     shutil.copy(TOP / "pyproject.toml", tmp_path)
     for number, text in enumerate((FILE, SOURCE)):
         (tmp_path / f"my_file_{number}.py").write_text(text, encoding="utf-8")
@@ -161,7 +157,7 @@ def test_the_files_of_the_page_are_in_style(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_figure_that_the_page_adds_is_drawn(folder: Path, tmp_path: Path) -> None:
+def test_the_figure_that_the_page_adds_is_drawn(folder, tmp_path):
     for name in ("dbtool", "producers", "schema", "queries"):
         shutil.copytree(TOP / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(

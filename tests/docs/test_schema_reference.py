@@ -33,7 +33,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.Duck
         yield cursor
 
 
-def test_every_view_is_in_the_reference(connection: duckdb.DuckDBPyConnection) -> None:
+def test_every_view_is_in_the_reference(connection):
     views = connection.execute(
         "SELECT view_name, comment FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal"
     )
@@ -42,7 +42,7 @@ def test_every_view_is_in_the_reference(connection: duckdb.DuckDBPyConnection) -
     assert all(comment for comment in found.values())
 
 
-def test_every_column_has_a_meaning(connection: duckdb.DuckDBPyConnection) -> None:
+def test_every_column_has_a_meaning(connection):
     columns = connection.execute(COLUMNS).fetchall()
     assert len(columns) == 110
     without = [(view, column) for view, column, comment in columns if not comment]
@@ -51,7 +51,7 @@ def test_every_column_has_a_meaning(connection: duckdb.DuckDBPyConnection) -> No
         schema_reference.read_comment(comment)
 
 
-def test_a_comment_is_a_meaning_a_unit_and_where_it_is_null() -> None:
+def test_a_comment_is_a_meaning_a_unit_and_where_it_is_null():
     read = schema_reference.read_comment
     assert read("Time. Unit: s. NULL at first.") == schema_reference.Meaning(
         "Time.", "s", "at first"
@@ -65,7 +65,7 @@ def test_a_comment_is_a_meaning_a_unit_and_where_it_is_null() -> None:
             read(wrong)
 
 
-def test_columns_that_say_nothing_of_null_hold_none(connection: duckdb.DuckDBPyConnection) -> None:
+def test_columns_that_say_nothing_of_null_hold_none(connection):
     for view, column, comment in connection.execute(COLUMNS).fetchall():
         if not schema_reference.read_comment(comment).null:
             [(nulls,)] = connection.execute(
@@ -74,7 +74,7 @@ def test_columns_that_say_nothing_of_null_hold_none(connection: duckdb.DuckDBPyC
             assert nulls == 0, f"{view}.{column}"
 
 
-def test_units_are_those_of_the_shards(connection: duckdb.DuckDBPyConnection) -> None:
+def test_units_are_those_of_the_shards(connection):
     contract = tomllib.loads((schema_folder() / "shard.toml").read_text(encoding="utf-8"))
     comments = {
         column: schema_reference.read_comment(comment)
@@ -85,12 +85,12 @@ def test_units_are_those_of_the_shards(connection: duckdb.DuckDBPyConnection) ->
         assert comments[column["name"]].unit == column["unit"]
 
 
-def test_every_macro_has_a_comment_and_is_in_the_reference() -> None:
+def test_every_macro_has_a_comment_and_is_in_the_reference():
     text = (schema_folder() / "macros.sql").read_text(encoding="utf-8")
     named = re.findall(r"^CREATE MACRO (\w+)\(", text, re.MULTILINE)
     described = [each.split()[1] for each in schema_reference.macros()]
     assert described == named
 
 
-def test_the_page_is_what_make_docs_writes() -> None:
+def test_the_page_is_what_make_docs_writes():
     assert schema_reference.document() == (DOCS / "schema.md").read_text(encoding="utf-8")

@@ -27,9 +27,7 @@ def run_script(name: str, document: Path, *options: str | Path) -> tuple[int, st
     return done.returncode, done.stderr
 
 
-def test_tables_become_what_their_commands_print_and_the_rest_stays(
-    database: Path, tmp_path: Path
-) -> None:
+def test_tables_become_what_their_commands_print_and_the_rest_stays(database, tmp_path):
     document = tmp_path / "document.md"
     old = "| batch_size | trials |\n| --- | --- |\n| 8 | 9 |\n"
     before = f"Text\n\n```\n{COMMAND}\n```\n\n{old}"
@@ -42,7 +40,7 @@ def test_tables_become_what_their_commands_print_and_the_rest_stays(
 
 
 @pytest.mark.slow
-def test_a_table_may_join_what_a_command_above_it_writes(database: Path, tmp_path: Path) -> None:
+def test_a_table_may_join_what_a_command_above_it_writes(database, tmp_path):
     document = tmp_path / "document.md"
     block = (
         "```\ndbtool scaling '*' --goal 0.5 --rows steps --format csv > steps.csv\n"
@@ -54,7 +52,7 @@ def test_a_table_may_join_what_a_command_above_it_writes(database: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_picture_is_what_the_command_above_it_draws(database: Path, tmp_path: Path) -> None:
+def test_a_picture_is_what_the_command_above_it_draws(database, tmp_path):
     document = tmp_path / "document.md"
     text = (
         f"```\ndbtool plot steps --workload {WORKLOAD} --goal 0.5\n```\n\n"
@@ -73,7 +71,7 @@ def test_a_picture_is_what_the_command_above_it_draws(database: Path, tmp_path: 
     assert document.read_text() == text
 
 
-def test_a_command_that_fails_leaves_everything(database: Path, tmp_path: Path) -> None:
+def test_a_command_that_fails_leaves_everything(database, tmp_path):
     document, command = tmp_path / "document.md", "sql 'SELECT nothing FROM trials'"
     text = f"```\ndbtool {command}\n```\n\n| nothing |\n| --- |\n"
     document.write_text(text)
@@ -109,7 +107,7 @@ TAKEN = PAGE.replace("old\n$ echo told", "one\ntwo\n$ echo told").replace(
 )
 
 
-def test_what_is_printed_is_written_and_found_again(tmp_path: Path) -> None:
+def test_what_is_printed_is_written_and_found_again(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(PAGE)
     code, told = run_script("tour.py", page, "--check")
@@ -122,14 +120,14 @@ def test_what_is_printed_is_written_and_found_again(tmp_path: Path) -> None:
     assert run_script("tour.py", page, "--check")[0] == 0
 
 
-def test_a_command_that_fails_ends_the_tour(tmp_path: Path) -> None:
+def test_a_command_that_fails_ends_the_tour(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("```console\n$ echo why >&2; exit 3\n```\n")
     assert run_script("tour.py", page) == (1, "echo why >&2; exit 3\nfailed:\nwhy\n\n")
 
 
 @pytest.mark.slow
-def test_a_cell_that_fails_leaves_the_notebook(tmp_path: Path) -> None:
+def test_a_cell_that_fails_leaves_the_notebook(tmp_path):
     path = tmp_path / "notebook.ipynb"
     cell = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": 7, "outputs": []}
     cells = [{**cell, "source": "1 / 0"}]

@@ -25,7 +25,7 @@ def shown(markdown: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_pages_say_what_help_says(page: str) -> None:
+def test_pages_say_what_help_says(page):
     words = page.split("/")[1:]
     help_text = CliRunner().invoke(app, [*words, "--help"], prog_name="dbtool").output
     assert len(help_text) > 200
@@ -33,7 +33,7 @@ def test_pages_say_what_help_says(page: str) -> None:
     assert shown(PAGES[page]) == re.sub(r"[\s:`]", "", title + help_text)
 
 
-def test_the_reference_has_everything_public() -> None:
+def test_the_reference_has_everything_public():
     reference = Path(__file__).parents[2] / "docs" / "website" / "python.rst"
     listed = set(re.findall(r":: (?:\w+\.)*(\w+)", reference.read_text(encoding="utf-8")))
     methods = {name for name in dir(Database) if not name.startswith("_")} - NOT_FOR_USERS

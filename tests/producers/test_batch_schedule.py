@@ -30,7 +30,7 @@ WORKLOAD = WORKLOADS["mnist/fc_64_64_64/sgd"]
 TEXT = "2@500,4@2000"
 
 
-def test_a_scheduled_workload_has_a_collection_and_is_otherwise_the_same() -> None:
+def test_a_scheduled_workload_has_a_collection_and_is_otherwise_the_same():
     found = scheduled(WORKLOAD, TEXT)
     assert found.name == "batch_x2_at_500_x4_at_2000/mnist/fc_64_64_64/sgd"
     assert found.batch_schedule == ((500, 2), (2_000, 4))
@@ -48,7 +48,7 @@ def test_a_scheduled_workload_has_a_collection_and_is_otherwise_the_same() -> No
     assert below.collection == "batch_x2_at_500_x4_at_2000/mnist_subsets"
 
 
-def test_its_trials_are_those_that_it_is_compared_with() -> None:
+def test_its_trials_are_those_that_it_is_compared_with():
     options: dict[str, Any] = {"batch_sizes": [64, 128], "steps": 3_000}
     plain = planned(WORKLOAD, seed=3, **options)
     grown = planned(WORKLOAD, seed=3, batch_schedule=TEXT, **options)
@@ -58,7 +58,7 @@ def test_its_trials_are_those_that_it_is_compared_with() -> None:
         assert one.key != other.key
 
 
-def test_evaluations_are_as_many_examples_apart_as_before() -> None:
+def test_evaluations_are_as_many_examples_apart_as_before():
     rule = EvaluationRule(64, examples_between=64)
     # 4 steps of 16, then 2 of 32, then 1 of 128.
     steps = [0, 4, 8, 10, 12, 14, 15, 16]
@@ -67,7 +67,7 @@ def test_evaluations_are_as_many_examples_apart_as_before() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 10**9 - 1), st.integers(1, 2**9)), min_size=1, max_size=5))
-def test_what_is_written_is_read_or_refused(changes: list[tuple[int, int]]) -> None:
+def test_what_is_written_is_read_or_refused(changes):
     text = ",".join(f"{factor}@{step}" for step, factor in changes)
     if all(before < after for (before, _), (after, _) in pairwise(changes)):
         assert scheduled(WORKLOAD, text).batch_schedule == tuple(changes)
@@ -76,7 +76,7 @@ def test_what_is_written_is_read_or_refused(changes: list[tuple[int, int]]) -> N
             scheduled(WORKLOAD, text)
 
 
-def test_what_cannot_be_scheduled_is_one_sentence() -> None:
+def test_what_cannot_be_scheduled_is_one_sentence():
     with pytest.raises(UsageError, match="has a batch schedule of its own; train it without"):
         scheduled(scheduled(WORKLOAD, "2@5"), TEXT)
     with pytest.raises(DbtoolError, match="is too long"):
@@ -102,7 +102,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory, made_up_mnist: Path) -> P
     return folder
 
 
-def test_examples_are_those_counted_by_hand(releases: Path) -> None:
+def test_examples_are_those_counted_by_hand(releases):
     with dbtool.open(releases) as db:
         rows = db.sql(
             "SELECT release, step, examples_after(step, batch_size, definition) AS examples "
@@ -123,7 +123,7 @@ def test_examples_are_those_counted_by_hand(releases: Path) -> None:
     assert ("examples" in steps, "steps" in reached) == (False, False)
 
 
-def test_trials_are_the_same_until_batches_grow(releases: Path) -> None:
+def test_trials_are_the_same_until_batches_grow(releases):
     with dbtool.open(releases) as db:
         rows = db.sql(
             "SELECT step, count(DISTINCT batch_cross_entropy_error) AS values FROM measurements "
@@ -137,9 +137,7 @@ def test_trials_are_the_same_until_batches_grow(releases: Path) -> None:
 
 # While batches have the first size and the second, and where the third begins.
 @pytest.mark.parametrize(("calls", "step"), [(2, 6), (5, 14), (7, 20)])
-def test_an_interrupted_sweep_goes_on_bit_for_bit(
-    calls: int, step: int, releases: Path, made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_sweep_goes_on_bit_for_bit(calls, step, releases, made_up_mnist, tmp_path):
     study = replace(grown_study(), least_trials=2, replacement=made_up_mnist, release="grown")
     done: list[int] = []
     events = SweepEvents(

@@ -39,7 +39,7 @@ def found_and_not_found(home: Path) -> tuple[int, int]:
     return hits, misses
 
 
-def test_a_second_process_compiles_nothing_anew(tmp_path: Path) -> None:
+def test_a_second_process_compiles_nothing_anew(tmp_path):
     hits, programs = found_and_not_found(tmp_path)
     assert hits == 0
     assert programs > 0
@@ -66,19 +66,19 @@ def cache_after_keeping(backend: str) -> str | None:
     return folder
 
 
-def test_programs_for_cpus_are_not_kept(home: Path) -> None:
+def test_programs_for_cpus_are_not_kept(home):
     assert cache_after_keeping("cpu") is None
     assert [*home.iterdir()] == []
     assert cache_after_keeping("gpu") == str(home / "dbtool" / "compiled")
 
 
 @pytest.mark.parametrize("backend", ["cpu", "gpu"])
-def test_a_folder_that_jax_is_told_of_stays(home: Path, backend: str) -> None:
+def test_a_folder_that_jax_is_told_of_stays(home, backend):
     jax.config.update("jax_compilation_cache_dir", str(home / "told"))
     assert cache_after_keeping(backend) == str(home / "told")
     assert [*home.iterdir()] == []
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(home: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_done_without(home):
     (home / "dbtool").write_text("no folder")
     assert cache_after_keeping("gpu") is None

@@ -33,7 +33,7 @@ def seconds(line: str) -> float:
     return float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
 
 
-def test_studies_have_their_own_numbers_of_trials(tmp_path: Path) -> None:
+def test_studies_have_their_own_numbers_of_trials(tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text(
         """
@@ -65,7 +65,7 @@ def test_studies_have_their_own_numbers_of_trials(tmp_path: Path) -> None:
     )
 
 
-def test_a_search_in_lockstep_is_told_at_most(tmp_path: Path) -> None:
+def test_a_search_in_lockstep_is_told_at_most(tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text(
         """
@@ -91,7 +91,7 @@ def test_a_search_in_lockstep_is_told_at_most(tmp_path: Path) -> None:
     assert total.endswith("80 measurements, besides windows that are widened")
 
 
-def test_the_evaluations_of_a_search_in_lockstep_are_counted(tmp_path: Path) -> None:
+def test_the_evaluations_of_a_search_in_lockstep_are_counted(tmp_path):
     # In 2,000 steps at batch size 64 the papers' protocol evaluates 10 times, the search 33 times.
     workload = WORKLOADS["mnist/fc_128_128_128/sgd"]
     fixed, lockstep = (
@@ -113,11 +113,11 @@ def test_the_evaluations_of_a_search_in_lockstep_are_counted(tmp_path: Path) -> 
         ("imagenet_subsets/imagenet_half_classes/resnet_50/nesterov_momentum", (25_000, 25_022)),
     ],
 )
-def test_examples_of_validation_and_test(name: str, examples: tuple[int, int]) -> None:
+def test_examples_of_validation_and_test(name, examples):
     assert held_out_examples(WORKLOADS[name]) == examples
 
 
-def test_time_grows_with_the_work(tmp_path: Path) -> None:
+def test_time_grows_with_the_work(tmp_path):
     small = study_of(100, steps=100_000)
     wide = replace(small, workload=WORKLOADS["mnist/fc_2048_2048_2048/sgd"])
     larger = replace(wide, batch_size=512)
@@ -134,7 +134,7 @@ def array(*shape: int) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(shape, jnp.float32)
 
 
-def test_products_by_hand() -> None:
+def test_products_by_hand():
     assert operations(lambda a, b: a @ b, array(3, 5), array(5, 7)) == 2 * 3 * 5 * 7
     batched = operations(
         lambda a, b: jnp.einsum("bij,bkj->bik", a, b), array(4, 3, 5), array(4, 7, 5)
@@ -142,7 +142,7 @@ def test_products_by_hand() -> None:
     assert batched == 2 * 4 * 3 * 5 * 7
 
 
-def test_loops_count_as_often_as_they_run_and_of_branches_the_longest() -> None:
+def test_loops_count_as_often_as_they_run_and_of_branches_the_longest():
     def repeated(a: jax.Array) -> jax.Array:
         return jax.lax.scan(lambda carry, _: (carry @ a, None), a, length=6)[0]
 
@@ -184,13 +184,13 @@ MULTIPLICATIONS: dict[tuple[str, Form], float] = {
         for each in MULTIPLICATIONS
     ],
 )
-def test_forward_passes(model: str, form: Form) -> None:
+def test_forward_passes(model, form):
     expected = 2 * MULTIPLICATIONS[model, form]
     found = forward_operations(model, form, "float32")
     assert found == pytest.approx(expected, rel=1e-3 if expected > 1e9 else 0, abs=0)
 
 
-def test_texts_twice_as_long_take_twice_as_many_and_more() -> None:
+def test_texts_twice_as_long_take_twice_as_many_and_more():
     short = TextForm(vocabulary=300, length=16)
     once, twice = (
         forward_operations("transformer_tiny", replace(short, length=length), "bfloat16")

@@ -49,7 +49,7 @@ def study(path: Path) -> StudyPlan:
     return found
 
 
-def test_what_a_file_lists_joins_what_is_known(path: Path) -> None:
+def test_what_a_file_lists_joins_what_is_known(path):
     (workload,) = load_own(path)
     assert load_own(path) == [workload]
     assert find_workloads(["stripes/*"]) == [workload] == [WORKLOADS[NAME]]
@@ -62,7 +62,7 @@ def test_what_a_file_lists_joins_what_is_known(path: Path) -> None:
     assert {each.certainty for each in settings(workload)} == {"chosen"}
 
 
-def test_a_file_brings_a_schedule_of_optax(path: Path) -> None:
+def test_a_file_brings_a_schedule_of_optax(path):
     schedule = """MODELS = [MODEL]
 from producers.own import ScheduleDefinition
 warm_up = optax.linear_schedule(0.0, 1.0, 10)
@@ -115,9 +115,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("old", "new", "parts"), MISTAKES)
-def test_what_is_wrong_is_one_sentence_and_registers_nothing(
-    old: str, new: str, parts: list[str], path: Path
-) -> None:
+def test_what_is_wrong_is_one_sentence_and_registers_nothing(old, new, parts, path):
     before = [set(each) for each in (MODELS, OPTIMIZERS, DATASETS, WORKLOADS)]
     with pytest.raises(DbtoolError) as caught:
         load_own(changed(path, old, new))
@@ -128,7 +126,7 @@ def test_what_is_wrong_is_one_sentence_and_registers_nothing(
     assert [set(each) for each in (MODELS, OPTIMIZERS, DATASETS, WORKLOADS)] == before
 
 
-def test_a_file_takes_nothing_from_another(path: Path, tmp_path: Path) -> None:
+def test_a_file_takes_nothing_from_another(path, tmp_path):
     load_own(path)
     other = tmp_path / "other.py"
     other.write_text(FILE.replace("MODELS = [MODEL]", "").replace('"stripes"', '"dots"'))
@@ -139,7 +137,7 @@ def test_a_file_takes_nothing_from_another(path: Path, tmp_path: Path) -> None:
         load_own(other)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(UsageError, match=r"cannot read .*mine\.py: No such file"):
         load_own(tmp_path / "mine.py")
 
@@ -168,9 +166,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("old", "new", "part"), FAILURES)
-def test_what_fails_later_is_one_sentence_with_its_line(
-    old: str, new: str, part: str, path: Path
-) -> None:
+def test_what_fails_later_is_one_sentence_with_its_line(old, new, part, path):
     planned_study = study(changed(path, old, new))
     with pytest.raises(DbtoolError) as caught, blaming_own_code():
         StudySession(planned_study, SweepOptions())
@@ -178,7 +174,7 @@ def test_what_fails_later_is_one_sentence_with_its_line(
     assert "\n" not in str(caught.value)
 
 
-def test_errors_of_this_package_are_not_blamed_on_the_file(path: Path) -> None:
+def test_errors_of_this_package_are_not_blamed_on_the_file(path):
     load_own(path)
     with pytest.raises(ZeroDivisionError), blaming_own_code():
         _ = 1 / 0
@@ -198,7 +194,7 @@ def split(form: ImageForm | TextForm, count: int = 6) -> Split:
 
 
 @pytest.mark.parametrize("form", [FORM, SEVERAL, TEXTS])
-def test_arrays_of_the_form_pass_and_others_do_not(form: ImageForm | TextForm) -> None:
+def test_arrays_of_the_form_pass_and_others_do_not(form):
     right = Dataset("x", form, split(form), split(form.evaluated), split(form.evaluated))
     request = Request("x", form, train_examples=6)
     assert checked(right, request) is right
@@ -220,9 +216,7 @@ def test_arrays_of_the_form_pass_and_others_do_not(form: ImageForm | TextForm) -
         checked(replace(right, form=replace(FORM, classes=5)), request)
 
 
-def test_the_code_is_recorded_and_other_code_goes_not_on(
-    made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_the_code_is_recorded_and_other_code_goes_not_on(made_up_mnist, tmp_path):
     plain = small_study(steps=2)
     first, second = (
         replace(plain, workload=replace(plain.workload, origin=Origin("mine.py", digest * 64)))
@@ -245,7 +239,7 @@ def test_the_code_is_recorded_and_other_code_goes_not_on(
     assert len(letters) == 3
 
 
-def test_its_data_set_is_neither_made_up_nor_replaced(path: Path, tmp_path: Path) -> None:
+def test_its_data_set_is_neither_made_up_nor_replaced(path, tmp_path):
     (workload,) = load_own(path)
     fashion = WORKLOADS["fashion_mnist/fc_128_128_128/sgd"]
     with preset_data(find_preset("smoke"), [workload, fashion], []) as (workloads, replacements):

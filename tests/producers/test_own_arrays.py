@@ -117,7 +117,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_table_is_trained_by_its_squared_error(path: Path, tmp_path: Path) -> None:
+def test_a_table_is_trained_by_its_squared_error(path, tmp_path):
     (workload,) = load_own(path)
     assert "objective" not in workload.definition()
     trained(workload, tmp_path / "runs")
@@ -138,7 +138,7 @@ def test_a_table_is_trained_by_its_squared_error(path: Path, tmp_path: Path) -> 
         assert found["steps"].to_list() == [reached]
 
 
-def test_a_file_brings_an_objective(path: Path, tmp_path: Path) -> None:
+def test_a_file_brings_an_objective(path, tmp_path):
     path.write_text(FILE.replace('"", "val_squared_error"', '"absolute", "test_absolute_error"'))
     (workload,) = load_own(path)
     assert workload.definition()["objective"] == "absolute"
@@ -167,7 +167,7 @@ def test_a_file_brings_an_objective(path: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_mistakes(old: str, new: str, part: str, path: Path, tmp_path: Path) -> None:
+def test_mistakes(old, new, part, path, tmp_path):
     assert old in FILE
     path.write_text(FILE.replace(old, new))
     with pytest.raises(Exception, match=r"mine\.py|plane") as caught:
@@ -175,7 +175,7 @@ def test_mistakes(old: str, new: str, part: str, path: Path, tmp_path: Path) -> 
     assert part in str(caught.value)
 
 
-def test_targets_are_classes_or_numbers() -> None:
+def test_targets_are_classes_or_numbers():
     for classes, outputs in ((0, 0), (2, 1)):
         with pytest.raises(UsageError, match=f"not {classes} and {outputs}"):
             ArrayForm((3,), classes, outputs)

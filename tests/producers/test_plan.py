@@ -1,7 +1,6 @@
 """Plans and presets: the studies of a sweep, their seeds, points and blocks."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,14 @@ def plan(workload: str = FC.name, **settings: Any) -> list[StudyPlan]:
     return planned(WORKLOADS[workload], **settings)
 
 
-def test_batch_size_must_fit_the_training_set() -> None:
+def test_batch_size_must_fit_the_training_set():
     subset = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"
     assert len(plan(subset, batch_sizes=[6_875])) == 1
     with pytest.raises(UsageError, match=r"6875 training examples; .* took 1, .* 4096, 6875$"):
         plan(subset, batch_sizes=[6_876])
 
 
-def test_steps_are_given_or_the_budget_scaled() -> None:
+def test_steps_are_given_or_the_budget_scaled():
     # 1,200 + ceil(250,000 / 64) = 5,107; half of it is 2,553.5, which Python rounds to even.
     assert plan(batch_sizes=[64])[0].train_steps == 5_107
     assert plan(batch_sizes=[64], budget=2.0)[0].train_steps == 10_214
@@ -41,7 +40,7 @@ def test_steps_are_given_or_the_budget_scaled() -> None:
     assert plan(batch_sizes=[64], steps=7)[0].train_steps == 7
 
 
-def test_seeds_and_folders_are_pinned() -> None:
+def test_seeds_and_folders_are_pinned():
     # Worked with sha256sum. The trials of measured releases follow from them.
     (study,) = plan(batch_sizes=[64])
     # printf 'study\x1f0\x1fmnist/fc_64_64_64/sgd\x1f64' | sha256sum: first 4 bytes, halved.
@@ -51,13 +50,13 @@ def test_seeds_and_folders_are_pinned() -> None:
     assert study.work_folder(Path("runs")) == Path("runs/.work/mnist%2Ffc_64_64_64%2Fsgd/64")
 
 
-def test_shared_batches_follow_the_study_seed_and_leave_the_trials_seeds() -> None:
+def test_shared_batches_follow_the_study_seed_and_leave_the_trials_seeds():
     own, shared = small_study(), small_study(shared_batches=True)
     assert shared.trials([0]).shared_seed == shared.seed
     assert shared.trials([0, 1]).seeds == own.trials([0, 1]).seeds
 
 
-def test_trial_is_the_same_in_every_block() -> None:
+def test_trial_is_the_same_in_every_block():
     (study,) = plan("mnist/simple_cnn_base/momentum", batch_sizes=[64])
     together = study.trials(range(40))
     for ids in ([7], [7, 8], [3, 7, 39], list(range(5, 20))):
@@ -67,7 +66,7 @@ def test_trial_is_the_same_in_every_block() -> None:
         assert part.seeds == tuple(together.seeds[index] for index in ids)
 
 
-def test_sparsity_study_searches_from_the_middle_by_hand() -> None:
+def test_sparsity_study_searches_from_the_middle_by_hand():
     """0.5, 0.75, 0.25, 0.375 and 0.875 of the range: 10 to the power of -4 + 4 times that."""
     workload = WORKLOADS["sparsity_90/mnist/simple_cnn/sgd"]
     for study in plan(workload.name, batch_sizes=[2, 512]):
@@ -86,13 +85,11 @@ def test_sparsity_study_searches_from_the_middle_by_hand() -> None:
         (40_000_000, range(2), 100, [(0,), (1,)]),
     ],
 )
-def test_blocks_hold_every_trial_once(
-    steps: int, trial_ids: Sequence[int], block: int, blocks: list[tuple[int, ...]]
-) -> None:
+def test_blocks_hold_every_trial_once(steps, trial_ids, block, blocks):
     assert replace(small_study(), train_steps=steps).blocks(trial_ids, block) == blocks
 
 
-def test_decay_steps_are_shares_of_the_trials_own_steps() -> None:
+def test_decay_steps_are_shares_of_the_trials_own_steps():
     name = "cifar_10/resnet_8/nesterov_momentum"
     (study,) = plan(name, batch_sizes=[64], steps=1_001)
     searched = study.study().search_space["learning_rate_decay_steps"]
@@ -120,7 +117,7 @@ def test_decay_steps_are_shares_of_the_trials_own_steps() -> None:
 SMOKE, LAPTOP, PAPER = (PRESETS[name] for name in ("smoke", "laptop", "paper"))
 
 
-def test_paper_trains_every_published_study_in_full() -> None:
+def test_paper_trains_every_published_study_in_full():
     published = [each for each in WORKLOADS.values() if each.paper == BATCH_SIZE_STUDY]
     studies = [study for each in published for study in planned(each, preset=PAPER)]
     assert len(studies) == 454
@@ -129,7 +126,7 @@ def test_paper_trains_every_published_study_in_full() -> None:
         assert study.train_steps == study.workload.budget.steps(study.batch_size)
 
 
-def test_laptop_by_hand() -> None:
+def test_laptop_by_hand():
     names = ["mnist/simple_cnn_base/sgd", "cifar_10/resnet_8/sgd", "common_crawl/transformer_base/"]
     found = {
         name: [study.batch_size for study in planned(workload, preset=LAPTOP)]
@@ -146,9 +143,7 @@ def test_laptop_by_hand() -> None:
     assert study.train_steps == 1_038
 
 
-def test_smoke_trains_every_workload_on_made_up_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_smoke_trains_every_workload_on_made_up_data(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     everything = Plan(release="smoke", sweep=(Sweep(workloads=("*",)),))
     with planned_studies(everything, preset=SMOKE) as studies:
@@ -171,7 +166,7 @@ def test_smoke_trains_every_workload_on_made_up_data(
         assert json.dumps(msgspec.to_builtins(study.study()), allow_nan=False)
 
 
-def test_what_is_given_comes_before_what_a_preset_says() -> None:
+def test_what_is_given_comes_before_what_a_preset_says():
     def study_of(**given: Any) -> StudyPlan:
         workload = WORKLOADS["mnist/fc_1024/sgd"]
         (study,) = planned(workload, preset=LAPTOP, batch_sizes=[64], **given)

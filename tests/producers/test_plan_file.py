@@ -39,7 +39,7 @@ def sentence(path: Path) -> str:
     return str(caught.value)
 
 
-def test_a_plan_says_how_studies_are_searched(write: Write) -> None:
+def test_a_plan_says_how_studies_are_searched(write):
     path = write(
         f"""
         release = "measured"
@@ -65,7 +65,7 @@ def test_a_plan_says_how_studies_are_searched(write: Write) -> None:
     assert {json.dumps(search["dropping"]) for search in searches} == {"4.0"}
 
 
-def test_dtype_is_that_of_every_workload(write: Write) -> None:
+def test_dtype_is_that_of_every_workload(write):
     path = write(f'release = "x"\n{SWEEP}')
     for dtype in ("bfloat16", "float32"):
         assert {each.workload.dtype for each in studies_of(path, dtype=dtype)} == {dtype}
@@ -107,9 +107,7 @@ def test_dtype_is_that_of_every_workload(write: Write) -> None:
         ),
     ],
 )
-def test_what_no_plan_says_is_one_sentence(
-    content: str | bytes, parts: list[str], write: Write
-) -> None:
+def test_what_no_plan_says_is_one_sentence(content, parts, write):
     path = write(content)
     message = sentence(path)
     assert message.startswith(f"the plan {path}")
@@ -117,7 +115,7 @@ def test_what_no_plan_says_is_one_sentence(
     assert len(message) < len(str(path)) + 400
 
 
-def test_study_that_is_named_twice_names_both_tables(write: Write) -> None:
+def test_study_that_is_named_twice_names_both_tables(write):
     other = '[[sweep]]\nworkloads = ["mnist/fc_1024/sgd"]\n'
     path = write(f'release = "x"\n{SWEEP}{other}[[sweep]]\nworkloads = ["mnist/fc_64*/sgd"]')
     assert sentence(path) == (
@@ -131,7 +129,7 @@ def test_study_that_is_named_twice_names_both_tables(write: Write) -> None:
     assert [study.batch_size for study in studies_of(write(apart))] == [1, 2]
 
 
-def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_file_that_is_not_there_is_named(tmp_path):
     absent = tmp_path / "plan.toml"
     assert sentence(absent) == f"cannot read the plan {absent}: No such file or directory"
     assert sentence(tmp_path).startswith(f"cannot read the plan {tmp_path}: ")
@@ -163,9 +161,7 @@ KEYS = st.sampled_from(["stesp", *Plan.__struct_fields__, *Sweep.__struct_fields
     st.dictionaries(KEYS, VALUES | st.just([WORKLOAD]), max_size=4),
     st.lists(st.dictionaries(KEYS, VALUES | st.just([WORKLOAD]), max_size=4), max_size=2),
 )
-def test_other_values_are_a_plan_or_one_sentence(
-    write: Write, top: dict[str, Any], tables: list[dict[str, Any]]
-) -> None:
+def test_other_values_are_a_plan_or_one_sentence(write, top, tables):
     path = write(toml(top) + "".join("[[sweep]]\n" + toml(table) for table in tables))
     try:
         assert studies_of(path)

@@ -40,7 +40,7 @@ def of(paper: str | None) -> dict[str, Workload]:
     return {name: workload for name, workload in WORKLOADS.items() if workload.paper == paper}
 
 
-def test_registry_holds_the_published_workloads() -> None:
+def test_registry_holds_the_published_workloads():
     assert set(of(BATCH_SIZE_STUDY)) == set(CATALOG)
     assert len(CATALOG) == 35
     # The archive's 454 studies, counted in its published table.
@@ -48,7 +48,7 @@ def test_registry_holds_the_published_workloads() -> None:
 
 
 @pytest.mark.parametrize("name", CATALOG)
-def test_goal_and_batch_sizes_are_the_published_ones(name: str) -> None:
+def test_goal_and_batch_sizes_are_the_published_ones(name):
     published, workload = CATALOG[name], WORKLOADS[name]
     assert workload.name == name
     assert (workload.metric, workload.maximize) == (published.metric, published.maximize)
@@ -65,7 +65,7 @@ def test_goal_and_batch_sizes_are_the_published_ones(name: str) -> None:
         assert certainty["train_examples"] == published.train_examples_certainty
 
 
-def test_imagenet_is_as_the_release_shows_it() -> None:
+def test_imagenet_is_as_the_release_shows_it():
     """The errors of the last three evaluations that its description prints, with six digits."""
     sizes = {
         50_000: ["0.24424", "0.24404", "0.24406"],
@@ -100,7 +100,7 @@ def test_imagenet_is_as_the_release_shows_it() -> None:
         assert certainty[stated] == "stated"
 
 
-def test_sparsity_study() -> None:
+def test_sparsity_study():
     sparse = of(SPARSITY_STUDY)
     # Three networks, three optimizers, four sparsities.
     assert len(sparse) == 36
@@ -125,12 +125,12 @@ def test_sparsity_study() -> None:
         assert {every.certainty for every in model} == {"stated"}
 
 
-def test_a_model_is_as_sure_as_its_study_is() -> None:
+def test_a_model_is_as_sure_as_its_study_is():
     ours = {each.name: each.certainty for each in settings(WORKLOADS["cifar_10/resnet_8/sgd"])}
     assert (ours["model: activation"], ours["model: shortcut"]) == ("recalled", "chosen")
 
 
-def test_images_of_cifar_10() -> None:
+def test_images_of_cifar_10():
     ours = WORKLOADS["cifar_10/resnet_8/nesterov_momentum"]
     theirs = WORKLOADS["sparsity_0/cifar_10/resnet_8/nesterov_momentum"]
     assert ours.form == ImageForm(32, 32, 3, 10, by_image=True)
@@ -145,7 +145,7 @@ def test_images_of_cifar_10() -> None:
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_every_workload_is_whole_and_recorded_as_shards_have_it(name: str) -> None:
+def test_every_workload_is_whole_and_recorded_as_shards_have_it(name):
     workload = WORKLOADS[name]
     certainty = dict(workload.certainty)
     own = {field.name for field in fields(workload)}
@@ -180,7 +180,7 @@ def test_every_workload_is_whole_and_recorded_as_shards_have_it(name: str) -> No
     assert recorded.definition == definition_of(workload)
 
 
-def test_patterns_find_workloads_in_their_order_and_once() -> None:
+def test_patterns_find_workloads_in_their_order_and_once():
     found = [
         workload.name for workload in find_workloads(["mnist/simple_*", "mnist/simple*/momentum"])
     ]
@@ -194,7 +194,7 @@ def test_patterns_find_workloads_in_their_order_and_once() -> None:
 
 
 @pytest.mark.parametrize("word", ["mnist/fc_64_64/sgd", "cifar_100/*", ""])
-def test_unknown_workloads_are_named_with_the_closest(word: str) -> None:
+def test_unknown_workloads_are_named_with_the_closest(word):
     with pytest.raises(UsageError) as caught:
         find_workloads(["mnist/fc_1024/sgd", word])
     assert f"unknown workload {word!r}; " in str(caught.value)
@@ -230,9 +230,7 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("rule", "train_steps", "batch_size", "steps", "every_split"), BY_HAND)
-def test_evaluations_by_hand(
-    rule: EvaluationRule, train_steps: int, batch_size: int, steps: list[int], every_split: set[int]
-) -> None:
+def test_evaluations_by_hand(rule, train_steps, batch_size, steps, every_split):
     schedule = rule.schedule(train_steps, batch_size)
     assert list(schedule) == steps
     assert {step for step, every in schedule.items() if every} == every_split
@@ -243,9 +241,7 @@ def test_evaluations_by_hand(
     st.integers(1, 4_096),
     st.builds(EvaluationRule, st.integers(1, 16), st.integers(1, 16), st.integers(1, 50_000)),
 )
-def test_evaluations_begin_at_0_and_end_at_the_last_step(
-    train_steps: int, batch_size: int, rule: EvaluationRule
-) -> None:
+def test_evaluations_begin_at_0_and_end_at_the_last_step(train_steps, batch_size, rule):
     schedule = rule.schedule(train_steps, batch_size)
     steps = list(schedule)
     assert steps == sorted(set(steps))
@@ -266,11 +262,11 @@ def test_evaluations_begin_at_0_and_end_at_the_last_step(
 @pytest.mark.parametrize(
     ("batch_size", "steps"), [(1, 1_500), (3, 834), (7, 643), (1_000, 501), (55_000, 501)]
 )
-def test_budget_by_hand(batch_size: int, steps: int) -> None:
+def test_budget_by_hand(batch_size, steps):
     assert StepBudget(fewest=500, examples=1_000).steps(batch_size) == steps
 
 
-def test_definitions_are_those_of_the_shipped_shards() -> None:
+def test_definitions_are_those_of_the_shipped_shards():
     """Trials that were measured are told from others by them."""
     workloads = held_index(DATA / "replication").workloads
     assert len(workloads) >= 2
@@ -278,7 +274,7 @@ def test_definitions_are_those_of_the_shipped_shards() -> None:
         assert workload.definition == definition_of(WORKLOADS[name]), name
 
 
-def test_the_first_release_was_measured_on_other_examples() -> None:
+def test_the_first_release_was_measured_on_other_examples():
     """Its rows cannot be taken for those of the workloads as they are now."""
     workloads = held_index(DATA / "measured").workloads
     on_mnist = {name: each for name, each in workloads.items() if name.startswith("mnist/")}
@@ -288,7 +284,7 @@ def test_the_first_release_was_measured_on_other_examples() -> None:
         assert definition_of(WORKLOADS[name])["held_out"] == {"order": "first", "examples": 5_000}
 
 
-def test_settings_are_recorded_where_they_are_set() -> None:
+def test_settings_are_recorded_where_they_are_set():
     workload = WORKLOADS["mnist/fc_64_64_64/sgd"]
     sparse = definition_of(
         replace(

@@ -20,7 +20,7 @@ SHALLOW = WORKLOADS["lm1b/transformer_shallow/sgd"]
 NAMES = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", min_size=1)
 
 
-def test_name_and_definition_say_what_replaces_what() -> None:
+def test_name_and_definition_say_what_replaces_what():
     form = TextForm(vocabulary=300, length=16)
     workload = replaced(SHALLOW, "letters", form, 1_000, None)
     assert workload.name == "replaced/letters/transformer_shallow/sgd"
@@ -35,7 +35,7 @@ def test_name_and_definition_say_what_replaces_what() -> None:
     assert replaced(SHALLOW, "letters", form, 1_000, 2.5).goal == 2.5
 
 
-def test_collections_and_subsets_stay_apart() -> None:
+def test_collections_and_subsets_stay_apart():
     def name(workload: str, examples: int = 12_000) -> str:
         return replaced(WORKLOADS[workload], "mine", GREY_28, examples, None).name
 
@@ -63,15 +63,13 @@ def test_collections_and_subsets_stay_apart() -> None:
         ("lm1b/transformer_shallow/sgd", 1, (1,)),
     ],
 )
-def test_batch_sizes_fit_by_hand(name: str, examples: int, batch_sizes: tuple[int, ...]) -> None:
+def test_batch_sizes_fit_by_hand(name, examples, batch_sizes):
     workload = WORKLOADS[name]
     assert replaced(workload, "mine", workload.form, examples, None).batch_sizes == batch_sizes
 
 
 @given(st.sampled_from(sorted(WORKLOADS)), NAMES, st.integers(1, 10**9))
-def test_no_replacement_is_taken_for_a_registered_workload(
-    name: str, data: str, examples: int
-) -> None:
+def test_no_replacement_is_taken_for_a_registered_workload(name, data, examples):
     workload = replaced(WORKLOADS[name], data, WORKLOADS[name].form, examples, 0.5)
     assert workload.name not in WORKLOADS
     assert workload.name.startswith("replaced/")
@@ -94,13 +92,13 @@ def test_no_replacement_is_taken_for_a_registered_workload(
         ("lm1b=text:{folder}/gone", "that is to replace lm1b does not exist"),
     ],
 )
-def test_wrong_words_are_named(text: str, part: str, tmp_path: Path) -> None:
+def test_wrong_words_are_named(text, part, tmp_path):
     with pytest.raises(UsageError) as caught:
         parse_replacement(text.format(folder=tmp_path))
     assert part in str(caught.value)
 
 
-def test_sizes_and_hashes_are_those_of_the_folder(tmp_path: Path) -> None:
+def test_sizes_and_hashes_are_those_of_the_folder(tmp_path):
     write_made_up("mnist", tmp_path / "idx")
     words = ["mnist/fc_64_64_64/sgd", "fashion_mnist/fc_128_128_128/sgd"]
     replacement = Replacement("mnist", "mine", tmp_path / "idx")
@@ -122,7 +120,7 @@ def test_sizes_and_hashes_are_those_of_the_folder(tmp_path: Path) -> None:
     assert changed[0].data_sha256 != own[0].data_sha256
 
 
-def test_replacements_must_be_used_once(tmp_path: Path) -> None:
+def test_replacements_must_be_used_once(tmp_path):
     mnist = Replacement("mnist", "mine", tmp_path)
     with pytest.raises(UsageError, match="mnist is replaced twice"):
         replace_data([WORKLOADS["mnist/fc_1024/sgd"]], [mnist, mnist], goal=None)
@@ -130,7 +128,7 @@ def test_replacements_must_be_used_once(tmp_path: Path) -> None:
         replace_data([SHALLOW], [mnist], goal=None)
 
 
-def test_subsets_that_would_be_alike_are_refused(tmp_path: Path) -> None:
+def test_subsets_that_would_be_alike_are_refused(tmp_path):
     write_made_up("mnist", tmp_path)
     for path in tmp_path.iterdir():
         # Three examples, of which one is held out, after the header of two or four numbers.
@@ -155,7 +153,7 @@ def plan(tmp_path: Path) -> Path:
     return tmp_path / "plan.toml"
 
 
-def test_studies_are_those_of_the_command_line(plan: Path) -> None:
+def test_studies_are_those_of_the_command_line(plan):
     plan.write_text(f"{REPLACE}goal = 1\nseed = 4\n{SWEEP}")
     folder = plan.parent / "digits"
     own = Replacement("mnist", "mine", folder)
@@ -169,7 +167,7 @@ def test_studies_are_those_of_the_command_line(plan: Path) -> None:
     assert repr(study.workload.goal) == "1.0"
 
 
-def test_vocabulary_is_that_of_the_option(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vocabulary_is_that_of_the_option(plan, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(plan.parent / "cache"))
     write_made_up("brown", plan.parent / "sentences")
     sentences = (plan.parent / "sentences/ca01").read_text().splitlines()
@@ -194,7 +192,7 @@ def test_vocabulary_is_that_of_the_option(plan: Path, monkeypatch: pytest.Monkey
         ('replace = ["mnist=mine:digits"]\ngoal = 1' + "0" * 400, "goal is 10000"),
     ],
 )
-def test_what_replaces_nothing_is_one_sentence(top: str, part: str, plan: Path) -> None:
+def test_what_replaces_nothing_is_one_sentence(top, part, plan):
     plan.write_text(f"{RELEASE}{top}\n{SWEEP}")
     with pytest.raises(UsageError) as caught:
         studies_of(plan)

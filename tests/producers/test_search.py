@@ -30,20 +30,20 @@ POSITIONS = st.floats(0, 1, exclude_max=True)
         (Choice((0.0, 0.01, 0.1)), 0.01),
     ],
 )
-def test_the_middle_of_a_range(metaparameter: Range | Choice, expected: float) -> None:
+def test_the_middle_of_a_range(metaparameter, expected):
     assert metaparameter.at(0.5) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("scale", ["LINEAR_SCALE", "LOG_SCALE"])
-def test_whole_numbers_include_both_ends(scale: str) -> None:
-    metaparameter = Range(2, 5, scale, integer=True)  # type: ignore[arg-type]
+def test_whole_numbers_include_both_ends(scale):
+    metaparameter = Range(2, 5, scale, integer=True)
     drawn = [metaparameter.at(position) for position in np.linspace(0, 1, 1000, endpoint=False)]
     assert sorted(set(drawn)) == [2.0, 3.0, 4.0, 5.0]
     if scale == "LINEAR_SCALE":
         assert [drawn.count(value) for value in (2.0, 3.0, 4.0, 5.0)] == [250] * 4
 
 
-def test_choices_take_equal_shares() -> None:
+def test_choices_take_equal_shares():
     choice = Choice((3.0, 1.0, 2.0))
     drawn = [choice.at(position / 300) for position in range(300)]
     assert [drawn.count(value) for value in choice.values] == [100] * 3
@@ -56,14 +56,14 @@ SPACE = {
 
 
 @given(first=st.integers(0, 40), count=st.integers(1, 40))
-def test_point_k_is_the_same_however_many_are_asked_for(first: int, count: int) -> None:
+def test_point_k_is_the_same_however_many_are_asked_for(first, count):
     assert points(SPACE, seed=4, first=first, count=count) == ALL[first : first + count]
 
 
 ALL = points(SPACE, seed=4, first=0, count=80)
 
 
-def test_points_fill_the_space_evenly() -> None:
+def test_points_fill_the_space_evenly():
     """Of the first 64 points of a Sobol sequence, each cell of an 8 by 8 grid holds one."""
     cells = {
         (
@@ -75,7 +75,7 @@ def test_points_fill_the_space_evenly() -> None:
     assert len(cells) == 64
 
 
-def test_a_sequence_that_is_not_scrambled_by_hand() -> None:
+def test_a_sequence_that_is_not_scrambled_by_hand():
     """The first points of the two-dimensional sequence, on ranges of 16 steps a dimension."""
     space = {"x": Range(0.0, 16.0), "y": Range(0.0, 16.0)}
     expected = [(0, 0), (8, 8), (12, 4), (4, 12), (6, 6), (14, 14), (10, 2)]
@@ -89,7 +89,7 @@ def test_a_sequence_that_is_not_scrambled_by_hand() -> None:
         assert [(each["x"], each["y"]) for each in part] == expected[start : start + count]
 
 
-def test_search_space_as_the_archive_writes_it() -> None:
+def test_search_space_as_the_archive_writes_it():
     assert search_space_json({"m": SPACE["momentum"], "s": Choice((0.0, 0.1))}) == {
         "m": {
             "type": "DOUBLE",
@@ -105,7 +105,7 @@ def test_search_space_as_the_archive_writes_it() -> None:
     "arguments",
     [(2.0, 1.0), (0.0, 1.0, "LOG_SCALE"), (0.5, 1.0, "REVERSE_LOG_SCALE"), (0.1, 1.0, "log")],
 )
-def test_ranges_that_make_no_sense_are_refused(arguments: tuple) -> None:  # type: ignore[type-arg]
+def test_ranges_that_make_no_sense_are_refused(arguments):
     with pytest.raises(ValueError, match=r"range|'log' is not one of"):
         Range(*arguments)
 
@@ -137,14 +137,12 @@ def ends(space: object) -> tuple[float, float]:
         (1, 9.0, 10_000, (10 * 10**-0.75, 10.0)),
     ],
 )
-def test_a_window_of_the_learning_rate_is_a_decade_and_a_half(
-    at: int, rate: float, to: int, expected: tuple[float, float]
-) -> None:
+def test_a_window_of_the_learning_rate_is_a_decade_and_a_half(at, rate, to, expected):
     found = SGD.around(optimum(at, learning_rate=rate), to)
     assert ends(found["learning_rate"]) == pytest.approx(expected)
 
 
-def test_with_momentum_the_window_is_of_the_effective_learning_rate() -> None:
+def test_with_momentum_the_window_is_of_the_effective_learning_rate():
     # 0.02 / (1 - 0.98) = 1; one minus the momentum is 0.02.
     found = MOMENTUM.around(optimum(64, learning_rate=0.02, momentum=0.98), 64)
     assert set(found) == {"effective_learning_rate", "momentum"}
@@ -153,7 +151,7 @@ def test_with_momentum_the_window_is_of_the_effective_learning_rate() -> None:
     assert (1 - high, 1 - low) == pytest.approx((0.02 * 10**-0.5, 0.02 * 10**0.5))
 
 
-def test_points_become_learning_rates_of_their_momentum() -> None:
+def test_points_become_learning_rates_of_their_momentum():
     point = {"effective_learning_rate": 1.0, "momentum": 0.98}
     assert MOMENTUM.metaparameters(point) == pytest.approx(
         {"learning_rate": 0.02, "momentum": 0.98}
@@ -163,7 +161,7 @@ def test_points_become_learning_rates_of_their_momentum() -> None:
     assert MOMENTUM.metaparameters(point)["learning_rate"] == 10.0
 
 
-def test_an_optimum_in_the_outer_tenth_widens_its_side() -> None:
+def test_an_optimum_in_the_outer_tenth_widens_its_side():
     searched: SearchSpace = {"learning_rate": Range(0.01, 0.01 * 10**1.5, "LOG_SCALE")}
     assert SGD.widened(searched, {"learning_rate": 0.05}) is None
     lower = SGD.widened(searched, {"learning_rate": 0.01 * 10**0.1})
@@ -176,13 +174,13 @@ def test_an_optimum_in_the_outer_tenth_widens_its_side() -> None:
     assert ends(both["learning_rate"]) == pytest.approx((0.01, 0.01 * 10**2.25))
 
 
-def test_an_optimum_at_the_border_of_the_space_widens_nothing() -> None:
+def test_an_optimum_at_the_border_of_the_space_widens_nothing():
     searched: SearchSpace = {"learning_rate": Range(0.5, 10.0, "LOG_SCALE")}
     assert SGD.widened(searched, {"learning_rate": 9.9}) is None
     assert SGD.widened(searched, {"learning_rate": 0.51}) is not None
 
 
-def test_momenta_widen_towards_one() -> None:
+def test_momenta_widen_towards_one():
     searched: SearchSpace = {
         "effective_learning_rate": Range(0.1, 0.1 * 10**1.5, "LOG_SCALE"),
         "momentum": Range(0.9, 0.99, "REVERSE_LOG_SCALE"),
@@ -199,7 +197,7 @@ def test_momenta_widen_towards_one() -> None:
 
 # Muon's step takes long to compile, and is that of muon_hidden for a single kernel.
 @pytest.mark.parametrize("name", quick_few(sorted(OPTIMIZERS), OPTIMIZERS.keys() - {"muon"}))
-def test_windows_of_every_optimizer(name: str) -> None:
+def test_windows_of_every_optimizer(name):
     """A steady gradient moves the weights by learning_rate / (1 - momentum) where that is said."""
     import jax
     import jax.numpy as jnp
@@ -232,9 +230,7 @@ def test_windows_of_every_optimizer(name: str) -> None:
     st.integers(0, 16),
     st.lists(st.floats(0, 1, exclude_max=True), min_size=2, max_size=2),
 )
-def test_points_of_a_window_lie_in_the_space_and_its_bounds(
-    rate: float, momentum: float, at: int, to: int, positions: list[float]
-) -> None:
+def test_points_of_a_window_lie_in_the_space_and_its_bounds(rate, momentum, at, to, positions):
     window = MOMENTUM.around(optimum(2**at, learning_rate=rate, momentum=momentum), 2**to)
     point = {
         name: range_.at(position)
@@ -262,15 +258,13 @@ FC = WORKLOADS["mnist/fc_64_64_64/sgd"]
         (False, [4, 1, 16], [(4, None), (1, None), (16, None)]),
     ],
 )
-def test_each_study_starts_from_its_neighbour(
-    window: bool, batch_sizes: list[int], chain: list[tuple[int, int | None]]
-) -> None:
+def test_each_study_starts_from_its_neighbour(window, batch_sizes, chain):
     rule = LockstepRule(window=window, wide_at=64)
     assert list(rule.neighbours(batch_sizes).items()) == chain
 
 
 @given(st.integers(1, 6_000), st.sampled_from([1, 8, 64, 1_024, 16_384]))
-def test_evaluations(train_steps: int, batch_size: int) -> None:
+def test_evaluations(train_steps, batch_size):
     steps, everyone = LockstepRule().evaluations(FC, train_steps, batch_size)
     ordered = list(steps)
     assert ordered == sorted(ordered)
@@ -287,14 +281,14 @@ def test_evaluations(train_steps: int, batch_size: int) -> None:
         assert (after - before - 2) * batch_size < 6_000 or after <= before * 2 ** (3 / 8) + 3
 
 
-def test_a_protocol_that_evaluates_every_so_many_steps_is_kept() -> None:
+def test_a_protocol_that_evaluates_every_so_many_steps_is_kept():
     sparse = WORKLOADS["sparsity_0/mnist/simple_cnn/sgd"]
     steps, everyone = LockstepRule().evaluations(sparse, 450, 32)
     assert list(steps) == [0, 100, 200, 300, 400, 450]
     assert everyone == set(steps)
 
 
-def test_evaluations_after_fewer_examples_where_the_workload_asks_for_that() -> None:
+def test_evaluations_after_fewer_examples_where_the_workload_asks_for_that():
     own = replace(FC, evaluation=EvaluationRule(examples_between=100))
     steps, everyone = LockstepRule().evaluations(own, 200, 16)
     # A hundred examples are 7 steps, until steps grow by 9 %, and by 19 % for all trials.
@@ -310,6 +304,6 @@ def test_evaluations_after_fewer_examples_where_the_workload_asks_for_that() -> 
     assert [rule["examples_between"] for rule in usual.values()] == [4_000, 2_000]
 
 
-def test_without_a_goal_lockstep_is_refused() -> None:
+def test_without_a_goal_lockstep_is_refused():
     with pytest.raises(UsageError, match="has no goal"):
         refuse_lockstep(replace(FC, goal=None))

@@ -19,7 +19,7 @@ def _beside_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
 
 
-def test_nothing_is_odd_and_nothing_is_written(path: Path, call: Call) -> None:
+def test_nothing_is_odd_and_nothing_is_written(path, call):
     done = call("produce", "--check", path.name)
     assert (done.code, done.errors) == (0, "")
     change = re.fullmatch(
@@ -51,7 +51,7 @@ def odd(call: Call, path: Path, *changes: tuple[str, str]) -> list[str]:
     return [line.removeprefix(f"{NAME}: ") for line in lines]
 
 
-def test_each_oddity_is_a_sentence(path: Path, call: Call) -> None:
+def test_each_oddity_is_a_sentence(path, call):
     wide, still, easy = odd(
         *(call, path),
         ('Range(1e-3, 0.1, "LOG_SCALE")', "Range(2e-3, 0.102)"),
@@ -91,8 +91,6 @@ def test_each_oddity_is_a_sentence(path: Path, call: Call) -> None:
     ],
     ids=["one class", "NaN", "diverged", "goal", "code"],
 )
-def test_an_oddity_is_one_sentence(
-    old: str, new: str, sentence: str, path: Path, call: Call
-) -> None:
+def test_an_oddity_is_one_sentence(old, new, sentence, path, call):
     [found] = odd(call, path, (old, new))
     assert found.startswith(sentence)

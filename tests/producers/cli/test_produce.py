@@ -13,7 +13,6 @@ import pytest
 import dbtool
 from dbtool.core.manifest import is_release, read_manifest
 from producers.workloads.registry import WORKLOADS
-from tests.dbtool.cli.conftest import Call
 from tests.support.own_workload import FILE, NAME
 from tests.support.sweeps import (
     BATCH_SIZE,
@@ -39,9 +38,7 @@ SMALL = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "2", "--steps",
 NETWORKS = {(name.startswith("sparsity"), each.model): name for name, each in WORKLOADS.items()}
 
 
-def test_dry_run_tells_and_writes_nothing(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dry_run_tells_and_writes_nothing(call, tmp_path, monkeypatch):
     out = tmp_path / "out"
     monkeypatch.setenv("DBTOOL_DATASETS", str(tmp_path / "nowhere"))
     outcome = call("produce", *SMALL, "--dry-run", "--out", str(out))
@@ -53,9 +50,7 @@ def test_dry_run_tells_and_writes_nothing(
 
 
 @pytest.mark.slow
-def test_a_study_is_told_and_a_second_run_trains_nothing(
-    made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_a_study_is_told_and_a_second_run_trains_nothing(made_up_mnist, tmp_path):
     out = tmp_path / "out"
     words = (*SMALL, *in_place_of_mnist(made_up_mnist), "--out", out)
     first = produce(*words)
@@ -78,9 +73,7 @@ def test_a_study_is_told_and_a_second_run_trains_nothing(
         assert str(manifest) in refused(1, *words, *more)
 
 
-def test_time_to_a_goal_is_told_of_a_sweep_that_measured_seconds(
-    call: Call, made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_time_to_a_goal_is_told_of_a_sweep_that_measured_seconds(call, made_up_mnist, tmp_path):
     out = tmp_path / "out"
     words = (*SMALL, "--measure", "seconds", *in_place_of_mnist(made_up_mnist), "--out", str(out))
     assert call("produce", *words).code == 0
@@ -91,9 +84,7 @@ def test_time_to_a_goal_is_told_of_a_sweep_that_measured_seconds(
 
 
 @pytest.mark.slow
-def test_questions_are_answered_while_a_sweep_is_in_progress(
-    made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_questions_are_answered_while_a_sweep_is_in_progress(made_up_mnist, tmp_path):
     words = [WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "1000", "--block", "1"]
     words += ["--steps", "3000"]
     data = in_place_of_mnist(made_up_mnist)
@@ -118,7 +109,7 @@ def test_questions_are_answered_while_a_sweep_is_in_progress(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workload", NETWORKS.values())
-def test_smoke_trains_every_network(workload: str, tmp_path: Path) -> None:
+def test_smoke_trains_every_network(workload, tmp_path):
     out = tmp_path / "out"
     produced("--preset", "smoke", workload, "--out", out)
     (path,) = shards(out)
@@ -128,7 +119,7 @@ def test_smoke_trains_every_network(workload: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_shard_tells_that_activations_were_computed_again(tmp_path: Path) -> None:
+def test_a_shard_tells_that_activations_were_computed_again(tmp_path):
     words = ("--preset", "smoke", "--remat", "--batch-sizes", "8", "--trials", "1")
     workloads = ("brown/transformer_tiny/adam", "mnist/fc_64_64_64/sgd")
     produced(*words, *workloads, "--out", tmp_path)
@@ -158,15 +149,13 @@ def digest(text: str) -> str:
 
 
 @pytest.mark.usefixtures("registries_as_before")
-def test_the_workloads_of_a_file_are_listed(call: Call, path: Path) -> None:
+def test_the_workloads_of_a_file_are_listed(call, path):
     ours = call("produce", "--from", str(path), "--list", "--format", "csv")
     assert (ours.code, ours.output, ours.errors) == (0, LISTED, "")
 
 
 @pytest.mark.slow
-def test_a_plan_trains_what_the_options_train_and_notices_a_changed_file(
-    path: Path, tmp_path: Path
-) -> None:
+def test_a_plan_trains_what_the_options_train_and_notices_a_changed_file(path, tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN)
     by_plan, by_words = tmp_path / "by_plan", tmp_path / "by_words"
     planned = ("--plan", tmp_path / "plan.toml", "--out", by_plan)
@@ -180,7 +169,7 @@ def test_a_plan_trains_what_the_options_train_and_notices_a_changed_file(
 
 
 @pytest.mark.slow
-def test_hosts_train_by_the_same_code_or_not_at_all(path: Path, tmp_path: Path) -> None:
+def test_hosts_train_by_the_same_code_or_not_at_all(path, tmp_path):
     other = tmp_path / "other" / "mine.py"
     other.parent.mkdir()
     other.write_text(f"{FILE}# More.\n")
@@ -219,7 +208,7 @@ def seeing(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_an_installed_package_brings_its_workloads(tmp_path: Path) -> None:
+def test_an_installed_package_brings_its_workloads(tmp_path):
     environment = seeing(installed(FILE, tmp_path))
     assert produce("stripes/*", "--list", "--format", "csv", **environment).stdout == LISTED
     done = produced("stripes/*", *WORDS, "--out", tmp_path / "out", **environment)
@@ -234,7 +223,7 @@ def test_an_installed_package_brings_its_workloads(tmp_path: Path) -> None:
     assert "mine.py: the model slope is known already; give yours another name" in said
 
 
-def test_an_installed_package_that_fails_is_one_sentence(tmp_path: Path) -> None:
+def test_an_installed_package_that_fails_is_one_sentence(tmp_path):
     target = installed(FILE.replace("import math", "import maths"), tmp_path)
     # In a process of its own, as each loads what is installed once.
     said = refused(1, "--list", **seeing(target))

@@ -64,7 +64,7 @@ def command_of(kind: str, job: str) -> list[str]:
     return words[words.index("dbtool") + 1 :]
 
 
-def test_a_job_has_a_slice_for_each_block(call: Call) -> None:
+def test_a_job_has_a_slice_for_each_block(call):
     words = (*SWEEP, "--out", "my runs", "--cpus-per-task", "8", "--gpus-per-task", "2")
     slurm, kubernetes, skypilot = (emitted(call, kind, *words) for kind in KINDS)
     head = re.findall(r"^#SBATCH (\S+)$", slurm, re.MULTILINE)
@@ -91,14 +91,14 @@ def test_a_job_has_a_slice_for_each_block(call: Call) -> None:
         assert kind == "skypilot" or command[-4:-2] == ["--out", "my runs"]
 
 
-def test_without_gpus_a_job_asks_for_none(call: Call) -> None:
+def test_without_gpus_a_job_asks_for_none(call):
     jobs = [emitted(call, kind, *SWEEP) for kind in KINDS]
     assert not any("gpu" in job or "accelerators" in job for job in jobs)
     assert [job.count("./FILE.whl[train]") for job in jobs] == [0, 1, 1]
 
 
 # So many that Slurm takes them as it comes.
-def test_a_job_has_a_thousand_slices_at_most(call: Call) -> None:
+def test_a_job_has_a_thousand_slices_at_most(call):
     job = emitted(call, "slurm", WORKLOAD, "--batch-sizes", "8", "--trials", "1001", "--block", "1")
     assert "\n#SBATCH --array=1-1000\n" in job
     assert job.endswith('/1000"\n')
@@ -113,7 +113,7 @@ def test_a_job_has_a_thousand_slices_at_most(call: Call) -> None:
         (f"{'x' * 42}-y", "dbtool-" + "x" * 42),
     ],
 )
-def test_names_are_such_as_kubernetes_takes(call: Call, out: str, name: str) -> None:
+def test_names_are_such_as_kubernetes_takes(call, out, name):
     assert yaml.safe_load(emitted(call, "kubernetes", *SWEEP, "--out", out))["metadata"] == {
         "name": name
     }
@@ -150,13 +150,8 @@ OF_ALL_SORTS = (
     ],
 )
 def test_a_task_has_every_word_of_the_command(
-    call: Call,
-    kind: str,
-    words: tuple[str, ...],
-    made_up_mnist: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    call, kind, words, made_up_mnist, tmp_path, monkeypatch
+):
     monkeypatch.delenv("DBTOOL_DATASETS", raising=False)
     monkeypatch.chdir(tmp_path)
     Path("it's a plan.toml").write_text(PLAN)
@@ -172,9 +167,7 @@ def test_a_task_has_every_word_of_the_command(
     assert emitted(call, kind, *given, *out) == job
 
 
-def test_an_environment_variable_is_given_to_the_tasks(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environment_variable_is_given_to_the_tasks(call, monkeypatch):
     monkeypatch.setenv("DBTOOL_DATASETS", "/data sets")
     # It need not be there on the machine that submits the job.
     command = command_of("slurm", emitted(call, "slurm", *SWEEP))
@@ -212,13 +205,8 @@ def undisturbed(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_tasks_that_die_or_run_twice_train_the_sweep(
-    call: Call,
-    kind: str,
-    words: tuple[str, ...],
-    environment: dict[str, str],
-    undisturbed: Path,
-    tmp_path: Path,
-) -> None:
+    call, kind, words, environment, undisturbed, tmp_path
+):
     script = script_of(kind, emitted(call, kind, *words, "--out", "runs"))
     if kind == "skypilot":
         script = script.replace("/runs/", f"{tmp_path}/runs/")

@@ -22,7 +22,6 @@ from producers.cli.speed import Pace
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
 from producers.training.block_record import BlockRecord
-from tests.dbtool.cli.conftest import Call
 from tests.support import made_up
 from tests.support.made_up import write_shard
 from tests.support.sweeps import TRAINED, WORKLOAD, in_place_of_mnist, produced, small_study
@@ -50,7 +49,7 @@ def trained(trials: int, steps: int) -> BlockRecord:
     return record
 
 
-def test_restored_steps_are_done_and_not_in_the_rate(tmp_path: Path) -> None:
+def test_restored_steps_are_done_and_not_in_the_rate(tmp_path):
     terminal = Terminal()
     with (
         contextlib.redirect_stderr(terminal),
@@ -70,7 +69,7 @@ def test_restored_steps_are_done_and_not_in_the_rate(tmp_path: Path) -> None:
     assert float(speed.removesuffix(" trial-steps/s").replace(",", "")) <= 40 / at_least
 
 
-def test_a_block_that_begins_anew_has_nothing_restored(tmp_path: Path) -> None:
+def test_a_block_that_begins_anew_has_nothing_restored(tmp_path):
     terminal = Terminal()
     with (
         contextlib.redirect_stderr(terminal),
@@ -105,7 +104,7 @@ def record(curves: list[list[float]], *, every: int = 10) -> BlockRecord:
     return measured
 
 
-def test_a_row_tells_how_a_study_stands() -> None:
+def test_a_row_tells_how_a_study_stands():
     watch = Watch()
     assert watch.lines() == []
     watch.on_block(study(), range(4))
@@ -125,7 +124,7 @@ def test_a_row_tells_how_a_study_stands() -> None:
     assert row.split()[-1] == "███▆▆▆▃▃▃▁"
 
 
-def test_blocks_of_a_study_are_one_row_and_its_last_one_stays() -> None:
+def test_blocks_of_a_study_are_one_row_and_its_last_one_stays():
     told: list[str] = []
     watch = Watch(told.append)
     watch.on_block(study(), range(2))
@@ -153,7 +152,7 @@ def test_blocks_of_a_study_are_one_row_and_its_last_one_stays() -> None:
 @pytest.mark.parametrize(
     ("inclusive", "past", "steps"), [(False, "1", "10"), (True, "2", "0")], ids=["past", "to"]
 )
-def test_higher_values_may_be_better(inclusive: bool, past: str, steps: str) -> None:
+def test_higher_values_may_be_better(inclusive, past, steps):
     watch = Watch()
     plan = study(maximize=True, goal=0.25, goal_inclusive=inclusive)
     watch.on_block(plan, range(2))
@@ -163,9 +162,7 @@ def test_higher_values_may_be_better(inclusive: bool, past: str, steps: str) -> 
 
 
 @pytest.mark.parametrize("metric", [ERROR, "val_own_error"])
-def test_what_is_odd_about_trials_is_told_at_the_end(
-    metric: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_odd_about_trials_is_told_at_the_end(metric, tmp_path, capsys):
     studies = [study(batch_size, metric=metric) for batch_size in (8, 16, 32)]
     with sweep_progress(studies, tmp_path, SweepOptions()) as events:
         for batch_size, trial_id, status, values in (
@@ -209,9 +206,7 @@ def write_trials(out: Path, batch_size: int, *trials: tuple[int, str, float, lis
     )
 
 
-def test_without_a_terminal_a_study_is_one_line_at_its_end(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_terminal_a_study_is_one_line_at_its_end(tmp_path, capsys):
     with sweep_progress([study()], tmp_path, SweepOptions()) as events:
         # Of the rates from 1e-4 to 1 the outer tenths are those to 2.5e-4 and from 0.4.
         for batch_size, rate, errors in (
@@ -233,12 +228,10 @@ def test_without_a_terminal_a_study_is_one_line_at_its_end(
     ]
 
 
-def test_without_a_terminal_a_line_now_and_then_tells_what_is_in_training(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_terminal_a_line_now_and_then_tells_what_is_in_training(tmp_path, capsys):
     plan = replace(study(), train_steps=100, least_trials=4)
 
-    def last_line() -> str:
+    def last_line():
         time.sleep(0.5)
         return capsys.readouterr().err.splitlines()[-1]
 
@@ -257,7 +250,7 @@ def test_without_a_terminal_a_line_now_and_then_tells_what_is_in_training(
         assert last_line().endswith(f"; {plan.name}: 1 trial, 0 diverged; best {ERROR} 0.7")
 
 
-def test_negative_values_and_many_rows_fit() -> None:
+def test_negative_values_and_many_rows_fit():
     watch = Watch()
     for batch_size in range(1, 100):
         watch.on_block(study(batch_size * 10_000), range(100_000))
@@ -273,7 +266,7 @@ def test_negative_values_and_many_rows_fit() -> None:
 LONG = (WORKLOAD, "--batch-sizes", "8", "--trials", "2", "--steps", "4000")
 
 
-def test_pace_is_of_all_calls_but_the_first() -> None:
+def test_pace_is_of_all_calls_but_the_first():
     pace = Pace()
     pace.on_waited(9.0)
     assert pace.line() is None
@@ -293,7 +286,7 @@ def test_pace_is_of_all_calls_but_the_first() -> None:
 
 
 @pytest.mark.slow
-def test_a_trace_has_calls_and_no_compilation(made_up_mnist: Path, tmp_path: Path) -> None:
+def test_a_trace_has_calls_and_no_compilation(made_up_mnist, tmp_path):
     words = (*LONG, *in_place_of_mnist(made_up_mnist), "--out", tmp_path / "out")
     folder = tmp_path / "new" / "trace"
     said = produced(*words, "--watch", "--profile", folder)
@@ -310,9 +303,7 @@ def test_a_trace_has_calls_and_no_compilation(made_up_mnist: Path, tmp_path: Pat
     assert not [name for name in names if "backend_compile" in name]
 
 
-def test_a_trace_that_cannot_be_written_is_refused_first(
-    call: Call, made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_a_trace_that_cannot_be_written_is_refused_first(call, made_up_mnist, tmp_path):
     file = tmp_path / "file"
     file.touch()
     words = (*LONG, *in_place_of_mnist(made_up_mnist), "--out", str(tmp_path / "out"))

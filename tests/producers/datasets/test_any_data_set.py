@@ -67,7 +67,7 @@ def read(examples: Examples, count: int | None = None) -> Split:
     return examples.read(np.arange(count), None)
 
 
-def test_splits_are_as_the_form_says_and_training_sets_nest(source: str, folder: Path) -> None:
+def test_splits_are_as_the_form_says_and_training_sets_nest(source, folder):
     whole, part = load(source, folder), load(source, folder, train_examples=20)
     form, count, _ = SOURCES[source]
     assert (whole.name, len(whole.train), len(part.train)) == (source, count, 20)
@@ -91,7 +91,7 @@ def test_splits_are_as_the_form_says_and_training_sets_nest(source: str, folder:
 @pytest.mark.parametrize(
     "source", sorted(name for name, each in DATASETS.items() if each.is_streamed), indirect=True
 )
-def test_threads_read_what_one_reads_in_any_order(source: str, folder: Path) -> None:
+def test_threads_read_what_one_reads_in_any_order(source, folder):
     train = load(source, folder).train
     assert not isinstance(train, Split)
     alone = read(train)
@@ -104,7 +104,7 @@ def test_threads_read_what_one_reads_in_any_order(source: str, folder: Path) -> 
         np.testing.assert_array_equal(split.targets, alone.targets[numbers], strict=True)
 
 
-def test_absent_data_set_says_where_to_get_it(source: str, tmp_path: Path) -> None:
+def test_absent_data_set_says_where_to_get_it(source, tmp_path):
     with pytest.raises(DbtoolError) as caught:
         load(source, tmp_path)
     sentence = str(caught.value)
@@ -113,7 +113,7 @@ def test_absent_data_set_says_where_to_get_it(source: str, tmp_path: Path) -> No
     assert SOURCES[source][2] in sentence
 
 
-def test_impossible_requests_are_refused(source: str, folder: Path) -> None:
+def test_impossible_requests_are_refused(source, folder):
     form, count, _ = SOURCES[source]
     others = GREY_28 if isinstance(form, TextForm) else TEXTS
     requests: list[tuple[dict[str, Any], str]] = [
@@ -130,7 +130,7 @@ def test_impossible_requests_are_refused(source: str, folder: Path) -> None:
             load(source, wanted.pop("folder", folder), **wanted)
 
 
-def test_unknown_data_set_is_refused_with_the_closest() -> None:
+def test_unknown_data_set_is_refused_with_the_closest():
     with pytest.raises(UsageError, match="unknown data set 'cifar'; closest: cifar_10"):
         load_dataset("cifar", form=CIFAR_10)
     with pytest.raises(UsageError, match="unknown data set 'mnits'; closest: mnist"):
@@ -141,7 +141,7 @@ FORM = ImageForm(height=14, width=14, channels=3, classes=2)
 
 
 @pytest.mark.parametrize(("width", "height"), [(60, 48), (48, 60), (16, 16), (10, 200), (1, 1)])
-def test_middle_is_that_of_scaling_the_shorter_side(width: int, height: int) -> None:
+def test_middle_is_that_of_scaling_the_shorter_side(width, height):
     image = picture(3, width, height)
     ratio = 16 / min(width, height)
     size = (round(width * ratio), round(height * ratio))
@@ -153,7 +153,7 @@ def test_middle_is_that_of_scaling_the_shorter_side(width: int, height: int) -> 
     assert np.abs(found.astype(int) - np.asarray(cut)).mean() < 1
 
 
-def test_form_of_another_shape_keeps_the_largest_box_of_it() -> None:
+def test_form_of_another_shape_keeps_the_largest_box_of_it():
     form = ImageForm(height=8, width=16, channels=3, classes=2)
     image = picture(4, 64, 64)
     # Of 64 by 64 the largest box is 64 by 32, of which seven eighths are 56 by 28.
@@ -161,14 +161,14 @@ def test_form_of_another_shape_keeps_the_largest_box_of_it() -> None:
     np.testing.assert_array_equal(decode(encoded(image, "PNG"), "x", form), np.asarray(expected))
 
 
-def test_jpeg_at_a_fraction_of_its_size_looks_the_same() -> None:
+def test_jpeg_at_a_fraction_of_its_size_looks_the_same():
     image = picture(5, 400, 300)
     whole = decode(encoded(image, "PNG"), "x", FORM)
     assert np.abs(whole.astype(int) - decode(encoded(image), "x", FORM)).mean() < 2
 
 
 @pytest.mark.parametrize("mode", ["L", "CMYK", "1", "LA", "RGBA", "P", "I;16"])
-def test_images_of_any_colours_become_red_green_blue(mode: str) -> None:
+def test_images_of_any_colours_become_red_green_blue(mode):
     kind = "JPEG" if mode in {"L", "CMYK"} else "PNG"
     image = Image.new("I;16", (20, 20)) if mode == "I;16" else picture(1, 20, 20).convert(mode)
     pixels = decode(encoded(image, kind), "x", FORM)
@@ -178,7 +178,7 @@ def test_images_of_any_colours_become_red_green_blue(mode: str) -> None:
 @pytest.mark.parametrize(
     ("at", "side"), [(0.0, 256), (0.9999, 512), (128.5 / 257, 384), (127.9 / 257, 383)]
 )
-def test_augmentation_crops_and_flips_as_its_numbers_say(at: float, side: int) -> None:
+def test_augmentation_crops_and_flips_as_its_numbers_say(at, side):
     image = picture(6, 60, 40)
     content = encoded(image, "PNG")
     # Of 40 pixels that are scaled to so many 224 are kept, here the upper right ones.
@@ -197,9 +197,7 @@ def test_augmentation_crops_and_flips_as_its_numbers_say(at: float, side: int) -
     kind=st.sampled_from(["JPEG", "PNG"]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_any_size_and_any_numbers_give_an_image(
-    width: int, height: int, kind: str, seed: int
-) -> None:
+def test_any_size_and_any_numbers_give_an_image(width, height, kind, seed):
     content = encoded(Image.new("RGB", (width, height), (10, 100, 200)), kind)
     numbers = np.random.default_rng(seed).random(RANDOM_NUMBERS)
     for augmentation in (None, numbers):
@@ -207,7 +205,7 @@ def test_any_size_and_any_numbers_give_an_image(
         assert np.abs(pixels.astype(int) - [10, 100, 200]).max() <= 3
 
 
-def test_damaged_images_are_refused_by_name() -> None:
+def test_damaged_images_are_refused_by_name():
     whole = encoded(picture(8, 64, 64))
     png = encoded(picture(8, 64, 64), "PNG")
     gif = encoded(picture(8, 64, 64).convert("P"), "GIF")

@@ -41,7 +41,7 @@ def whole(data: Dataset) -> list[Split]:
     return [split for split in splits if isinstance(split, Split)]
 
 
-def test_all_formats_give_the_same_splits(tmp_path: Path) -> None:
+def test_all_formats_give_the_same_splits(tmp_path):
     folders = [
         write(tmp_path / "binary", batches=1),
         write(tmp_path / "python" / "cifar-10-batches-py", python_2_batch, batches=5).parent,
@@ -63,7 +63,7 @@ def test_all_formats_give_the_same_splits(tmp_path: Path) -> None:
     assert both[0].file_hashes["test_batch.bin"] == md5
 
 
-def test_classes_are_those_found(tmp_path: Path) -> None:
+def test_classes_are_those_found(tmp_path):
     images, labels = TRAINING
     (tmp_path / "data_batch_1.bin").write_bytes(binary_batch(images, labels % 4))
     (tmp_path / "test_batch.bin").write_bytes(binary_batch(TEST[0], TEST[1] % 4))
@@ -75,7 +75,7 @@ def test_classes_are_those_found(tmp_path: Path) -> None:
         load_dataset("cifar_10", form=CIFAR_10, folder=tmp_path)
 
 
-def test_known_data_set_is_checked(tmp_path: Path) -> None:
+def test_known_data_set_is_checked(tmp_path):
     binary = write(tmp_path / "binary" / "cifar_10" / "cifar-10-batches-bin", batches=5)
     with pytest.raises(DbtoolError) as caught:
         load_dataset("cifar_10", form=CIFAR_10, datasets_dir=tmp_path / "binary")
@@ -95,7 +95,7 @@ class _Malicious:
         return self._reduced
 
 
-def test_malicious_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
+def test_malicious_pickle_is_refused_and_not_run(tmp_path):
     trace = tmp_path / "trace"
     for call, name in ((os.mkdir, "posix.mkdir"), (eval, "builtins.eval")):
         argument = str(trace) if call is os.mkdir else f"open({str(trace)!r}, 'w')"
@@ -118,9 +118,7 @@ def test_malicious_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
         ("_codecs.encode", ("x", "rot13")),
     ],
 )
-def test_needed_names_do_nothing_but_what_batches_need(
-    name: str, arguments: tuple[object, ...]
-) -> None:
+def test_needed_names_do_nothing_but_what_batches_need(name, arguments):
     module, _, attribute = name.rpartition(".")
     called = pickle.dumps(arguments, protocol=0)[:-1].replace(b"c__builtin__\nlist\n", b"]")
     content = f"c{module}\n{attribute}\n".encode() + called + b"R."
@@ -148,20 +146,20 @@ def replaced(**entries: object) -> bytes:
         (b"GIF89a", "its pickle is damaged"),
     ],
 )
-def test_other_content_is_refused(content: bytes, reason: str) -> None:
+def test_other_content_is_refused(content, reason):
     with pytest.raises(DbtoolError, match=f"^data_batch_1 is not a Python batch .*{reason}"):
         parse_python(content, PATH)
 
 
 @pytest.mark.parametrize("size", [0, 1, 3072, 3074])
-def test_binary_batch_of_parts_of_records_is_refused(size: int) -> None:
+def test_binary_batch_of_parts_of_records_is_refused(size):
     with pytest.raises(DbtoolError, match=f"holds {size:,} bytes, not a whole number of records"):
         parse_binary(bytes(size), PATH)
 
 
 @given(position=st.integers(0, 400), value=st.integers(0, 255))
 @example(position=108, value=255)  # an escape that Python warns of
-def test_damaged_python_batch_is_a_batch_or_refused(position: int, value: int) -> None:
+def test_damaged_python_batch_is_a_batch_or_refused(position, value):
     """Around the pixels, whose position in the file is far from both ends, each byte matters."""
     content = bytearray(python_2_batch(*cifar_images(1)))
     middle = content.index(b"\x89T") + 6

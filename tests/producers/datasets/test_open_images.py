@@ -70,9 +70,7 @@ def numbers(split: Split) -> list[int]:
     return [of[pixels.tobytes()] for pixels in split.inputs]
 
 
-def test_images_come_with_the_classes_that_people_saw(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_images_come_with_the_classes_that_people_saw(folder, capsys):
     data = load(folder)
     for split, of in SPLITS.items():
         examples = read(getattr(data, split))
@@ -86,7 +84,7 @@ def test_images_come_with_the_classes_that_people_saw(
 
 
 @pytest.mark.parametrize("layout", ["images/{split}", "{split}"])
-def test_images_and_labels_may_lie_by_split(folder: Path, layout: str) -> None:
+def test_images_and_labels_may_lie_by_split(folder, layout):
     expected = [read(load(folder).train).inputs, read(load(folder).test).inputs]
     for split, of in SPLITS.items():
         folder_of_split = folder / layout.format(split=split)
@@ -103,9 +101,7 @@ def test_images_and_labels_may_lie_by_split(folder: Path, layout: str) -> None:
         np.testing.assert_array_equal(read(found).inputs, wanted)
 
 
-def test_missing_images_are_left_out_and_counted(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_images_are_left_out_and_counted(folder, capsys):
     for number in (2, 5):
         (folder / "images" / f"{image(number)}.jpg").unlink()
     data = load(folder)
@@ -119,9 +115,7 @@ def test_missing_images_are_left_out_and_counted(
     assert examples.targets.tolist() == [target(number) for number in numbers(examples)]
 
 
-def test_contradicting_labels_and_images_without_a_class_are_left_out(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_contradicting_labels_and_images_without_a_class_are_left_out(folder, capsys):
     labels = folder / "test-annotations-human-imagelabels.csv"
     rows = [row for number in SPLITS["test"] for row in labelled(number)]
     rows = [(name, label, 0 if name == image(31) else value) for name, label, value in rows]
@@ -134,7 +128,7 @@ def test_contradicting_labels_and_images_without_a_class_are_left_out(
     )
 
 
-def test_data_sets_that_lack_something_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_data_sets_that_lack_something_are_refused(folder, tmp_path):
     (folder / "test-annotations-human-imagelabels.csv").rename(tmp_path / "kept")
     with pytest.raises(DbtoolError, match=r"holds no test-annotations-human-imagelabels\.csv; get"):
         load(folder)
@@ -146,7 +140,7 @@ def test_data_sets_that_lack_something_are_refused(folder: Path, tmp_path: Path)
         load(folder)
 
 
-def test_splits_that_share_images_are_refused(folder: Path) -> None:
+def test_splits_that_share_images_are_refused(folder):
     rows = [row for number in (20, 1, 3) for row in labelled(number)]
     write_labels(folder / "validation-annotations-human-imagelabels.csv", rows)
     with pytest.raises(DbtoolError) as caught:
@@ -157,7 +151,7 @@ def test_splits_that_share_images_are_refused(folder: Path) -> None:
     )
 
 
-def test_list_of_all_classes_must_have_every_label(folder: Path) -> None:
+def test_list_of_all_classes_must_have_every_label(folder):
     names = [*CLASSES, "/m/zz"]
     descriptions = "".join(f'{name},"Name, of {name}"\n' for name in names)
     (folder / "classes-trainable.txt").unlink()
@@ -188,9 +182,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(rows=ROWS)
-def test_labels_are_those_of_reading_row_by_row(
-    file: Path, rows: list[tuple[str, str, int]]
-) -> None:
+def test_labels_are_those_of_reading_row_by_row(file, rows):
     stated: dict[tuple[str, str], set[int]] = defaultdict(set)
     for image, name, value in rows:
         if name in LISTED:
@@ -220,7 +212,7 @@ def test_labels_are_those_of_reading_row_by_row(
         ("0123456789abcdef,v,/m/01,yes", r"a CSV file with the .* \(could not parse"),
     ],
 )
-def test_wrong_rows_are_refused(file: Path, row: str, reason: str) -> None:
+def test_wrong_rows_are_refused(file, row, reason):
     start = "ImageID,Source,LabelName,Confidence\nffffffffffffffff,v,/m/01,1\n"
     file.write_text(f"{start}{row}\n")
     with pytest.raises(DbtoolError, match=f"^{file} (gives|is not) {reason}"):
@@ -228,13 +220,13 @@ def test_wrong_rows_are_refused(file: Path, row: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "ImageID,Source,LabelName\nx,y,z\n"])
-def test_other_columns_are_refused(file: Path, text: str) -> None:
+def test_other_columns_are_refused(file, text):
     file.write_text(text)
     with pytest.raises(DbtoolError, match="is not a CSV file with the columns ImageID, Source"):
         read_labels(file, LISTED, others=False)
 
 
-def test_lists_of_classes(tmp_path: Path) -> None:
+def test_lists_of_classes(tmp_path):
     path = tmp_path / "classes-trainable.txt"
     path.write_text("/m/02\n/m/01\n")
     assert read_classes(path) == ["/m/02", "/m/01"]

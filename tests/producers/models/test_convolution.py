@@ -58,9 +58,7 @@ def _assert_same(found: Any, expected: Any) -> None:
         ),
     ],
 )
-def test_convolution_and_its_gradients_are_the_library_s(
-    images: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, int], padding: Any
-) -> None:
+def test_convolution_and_its_gradients_are_the_library_s(images, kernel, strides, padding):
     arguments = _normal(*images), _normal(*kernel)
 
     def result_and_gradients(convolve: Callable[..., jax.Array]) -> list[jax.Array]:
@@ -74,7 +72,7 @@ def test_convolution_and_its_gradients_are_the_library_s(
     _assert_same(result_and_gradients(conv_general_dilated), expected)
 
 
-def test_convolutions_side_by_side_are_the_library_s() -> None:
+def test_convolutions_side_by_side_are_the_library_s():
     """Under vmap over trials, each with a kernel of its own, in a compiled loop."""
     images, kernel = QUICK_SHAPES[1]
     shared, kernels = _normal(*images), _normal(3, *kernel)
@@ -99,7 +97,7 @@ def test_convolutions_side_by_side_are_the_library_s() -> None:
     _assert_same([gradients(_own)], [gradients(library_s)])
 
 
-def test_on_a_cpu_gradients_are_convolutions_of_the_forward_form() -> None:
+def test_on_a_cpu_gradients_are_convolutions_of_the_forward_form():
     """Others fall back to slow code inside a compiled loop; other platforms have no such limit."""
     images, kernel = ((jax.ShapeDtypeStruct(shape, jnp.float32)) for shape in SHAPES[0])
     gradient = jax.grad(lambda images, kernel: jnp.square(_own(images, kernel)).sum(), (0, 1))
@@ -114,7 +112,7 @@ def test_on_a_cpu_gradients_are_convolutions_of_the_forward_form() -> None:
     assert forms["cuda"] > {forward}
 
 
-def test_a_gradient_in_bfloat16_does_not_depend_on_how_many_examples_are_summed() -> None:
+def test_a_gradient_in_bfloat16_does_not_depend_on_how_many_examples_are_summed():
     images, kernel = jnp.ones((8_192, 3, 3, 1), jnp.bfloat16), jnp.ones((3, 3, 1, 1), jnp.bfloat16)
     _, pull_back = jax.vjp(_own, images, kernel)
     _, of_kernel = pull_back(jnp.ones((8_192, 3, 3, 1), jnp.bfloat16))
@@ -128,7 +126,7 @@ def test_a_gradient_in_bfloat16_does_not_depend_on_how_many_examples_are_summed(
 @pytest.mark.parametrize(
     "option", [{"feature_group_count": 2}, {"lhs_dilation": (2, 1)}, {"rhs_dilation": (2, 2)}]
 )
-def test_convolution_refuses_what_it_does_not_compute(option: dict[str, Any]) -> None:
+def test_convolution_refuses_what_it_does_not_compute(option):
     with pytest.raises(NotImplementedError, match="dilation or groups"):
         conv_general_dilated(
             jnp.zeros((1, 4, 4, 2)), jnp.zeros((3, 3, 2, 2)), (1, 1), "SAME", **option
@@ -136,7 +134,7 @@ def test_convolution_refuses_what_it_does_not_compute(option: dict[str, Any]) ->
 
 
 @pytest.mark.slow
-def test_pooling_and_its_gradient_are_the_library_s() -> None:
+def test_pooling_and_its_gradient_are_the_library_s():
     shape = (2, 7, 6, 3)
     images = _normal(*shape)
 

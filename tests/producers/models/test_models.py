@@ -123,7 +123,7 @@ MODELS: list[tuple[str, Form]] = [
         for each in MODELS
     ],
 )
-def test_number_and_types_of_parameters_and_logits(model: str, form: Form) -> None:
+def test_number_and_types_of_parameters_and_logits(model, form):
     functions = trainer(model, "sgd", "constant", form, jnp.bfloat16)
 
     def start(inputs: jax.Array) -> tuple[Any, jax.Array]:
@@ -151,12 +151,12 @@ def test_number_and_types_of_parameters_and_logits(model: str, form: Form) -> No
         ("simple_cnn", ImageForm(28, 15, 1, 10), "at least 16x16 pixels"),
     ],
 )
-def test_examples_that_do_not_fit(model: str, form: Form, message: str) -> None:
+def test_examples_that_do_not_fit(model, form, message):
     with pytest.raises(UsageError, match=message):
         jax.eval_shape(trainer(model, "sgd", "constant", form).start, jnp.uint32(0))
 
 
-def test_unknown_models_are_named_with_the_closest() -> None:
+def test_unknown_models_are_named_with_the_closest():
     with pytest.raises(UsageError, match="closest: resnet_50"):
         model_definition("resnet_51")
 
@@ -191,7 +191,7 @@ def _expected(images: np.ndarray, mean: Any, variance: Any) -> np.ndarray:
     return result
 
 
-def test_each_ghost_batch_is_normalised_by_its_own_statistics() -> None:
+def test_each_ghost_batch_is_normalised_by_its_own_statistics():
     images = _images(12, 2, 5, 3)
     means, variances = _statistics(images, 4)
     parts = np.split(images, 3)
@@ -202,7 +202,7 @@ def test_each_ghost_batch_is_normalised_by_its_own_statistics() -> None:
     np.testing.assert_allclose(layer.mean[...], 0.1 * means.mean(0), rtol=1e-5)
 
 
-def test_running_averages_and_evaluation_by_them() -> None:
+def test_running_averages_and_evaluation_by_them():
     layer = _layer(ghost_batch=4, momentum=0.8)
     mean, variance = np.zeros(3), np.ones(3)
     for step in range(3):
@@ -220,13 +220,13 @@ def test_running_averages_and_evaluation_by_them() -> None:
     np.testing.assert_allclose(layer.mean[...], mean, rtol=1e-5)
 
 
-def test_a_batch_that_is_not_divided_is_refused() -> None:
+def test_a_batch_that_is_not_divided_is_refused():
     with pytest.raises(UsageError, match=r"48 examples at a time .* ghost batches of 32"):
         _layer()(jnp.zeros((48, 1, 1, 3)), train=True)
 
 
 @pytest.mark.slow
-def test_statistics_are_float32_whatever_the_computation() -> None:
+def test_statistics_are_float32_whatever_the_computation():
     """Of means above 32, bfloat16 would lose an eighth."""
     images = jnp.asarray(30 + 8 * _images(32, 4, 4, 3), jnp.bfloat16)
     layer = _layer(dtype=jnp.bfloat16)

@@ -84,7 +84,7 @@ def _assert_same(build: Any, expected: Callable[[Any, jax.Array], Any], shape: A
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * scale)
 
 
-def test_simple_cnn_pools_after_relu_as_it_is_usually_written() -> None:
+def test_simple_cnn_pools_after_relu_as_it_is_usually_written():
     def expected(model: Any, images: jax.Array) -> Any:
         activations = images
         for layer in (model.first, model.second):
@@ -95,7 +95,7 @@ def test_simple_cnn_pools_after_relu_as_it_is_usually_written() -> None:
     _assert_same(build, expected, (2, 8, 12, 1))
 
 
-def test_simple_cnn_of_the_sparsity_study_has_no_padding_and_no_dense_layer() -> None:
+def test_simple_cnn_of_the_sparsity_study_has_no_padding_and_no_dense_layer():
     def expected(model: Any, images: jax.Array) -> Any:
         activations = images
         for layer in (model.first, model.second):
@@ -109,7 +109,7 @@ def test_simple_cnn_of_the_sparsity_study_has_no_padding_and_no_dense_layer() ->
     _assert_same(build, expected, (2, 28, 28, 1))
 
 
-def test_resnet_8_activates_before_it_convolves() -> None:
+def test_resnet_8_activates_before_it_convolves():
     def strided(images: jax.Array, convolution: Any) -> jax.Array:
         """Every second window from the first pixel on, with zeros after the last one alone."""
         padded = jnp.pad(images, ((0, 0), (0, 1), (0, 1), (0, 0)))
@@ -133,14 +133,14 @@ def test_resnet_8_activates_before_it_convolves() -> None:
     _assert_same(build, expected, (2, 6, 8, 3))
 
 
-def test_means_of_squares_by_hand() -> None:
+def test_means_of_squares_by_hand():
     image = jnp.arange(15.0).reshape(1, 3, 5, 1)
     # Rows 0 to 4, 5 to 9 and 10 to 14; the last row and column have no partner.
     expected = [[3.0, 5.0, 6.5], [10.5, 12.5, 14.0]]
     np.testing.assert_array_equal(mean_pool_2x2(image)[0, :, :, 0], expected)
 
 
-def test_vgg_is_convolutions_and_pools_in_a_row() -> None:
+def test_vgg_is_convolutions_and_pools_in_a_row():
     def expected(model: Any, images: jax.Array) -> Any:
         activations = images
         for stage in model.stages:
@@ -157,7 +157,7 @@ def test_vgg_is_convolutions_and_pools_in_a_row() -> None:
     _assert_same(build, expected, (2, 9, 4, 3))
 
 
-def test_bottleneck_network_at_evaluation() -> None:
+def test_bottleneck_network_at_evaluation():
     def normalise(images: jax.Array, norm: Any) -> Any:
         centred = (images - norm.mean[...]) / jnp.sqrt(norm.variance[...] + 1e-5)
         return centred * norm.scale[...] + norm.bias[...]
@@ -206,7 +206,7 @@ def in_float32(build: Any) -> Any:
     return with_normal_weights(partial(build, dtype=jnp.float32))
 
 
-def test_bfloat16_is_close_to_float32() -> None:
+def test_bfloat16_is_close_to_float32():
     build = partial(ResNet8, ImageForm(8, 8, 3, 5), 4, (4, 6))
 
     @jax.jit
@@ -222,14 +222,14 @@ def test_bfloat16_is_close_to_float32() -> None:
     np.testing.assert_allclose(rounded.astype(jnp.float32), exact, rtol=0, atol=0.1 * scale)
 
 
-def test_sinusoidal_positions() -> None:
+def test_sinusoidal_positions():
     positions = sinusoidal_positions(3, 4)
     # Two frequencies: 1 and 10000 ** -(2 / 4) = 1 / 100.
     by_hand = [[np.sin(p), np.cos(p), np.sin(p / 100), np.cos(p / 100)] for p in (0.0, 1.0, 2.0)]
     np.testing.assert_allclose(positions, by_hand, atol=1e-6)
 
 
-def test_transformer_by_its_equations() -> None:
+def test_transformer_by_its_equations():
     model = in_float32(TRANSFORMER)
     for index, layer in enumerate(model.layers):
         layer.attention_norm.scale[...] = np.linspace(0.5, 1.5, 8, dtype=np.float32) + index
@@ -275,7 +275,7 @@ def _attention(x: np.ndarray, attention: Any) -> np.ndarray:
     return total
 
 
-def test_lstm_by_its_equations() -> None:
+def test_lstm_by_its_equations():
     model = in_float32(LSTM)
     memory = model.memory
     of_inputs, bias, of_outputs, projection = (
@@ -298,7 +298,7 @@ def test_lstm_by_its_equations() -> None:
         np.testing.assert_allclose(found[:, position], _dense(outputs, model.logits), atol=1e-5)
 
 
-def test_the_forget_gate_of_the_lstm_starts_open() -> None:
+def test_the_forget_gate_of_the_lstm_starts_open():
     memory = ProjectedLSTM(1, 2, 1, dtype=jnp.float32, rngs=nnx.Rngs(0))
     assert memory.of_inputs.bias is not None
     assert memory.of_inputs.bias[...].tolist() == [0, 0, 1, 1, 0, 0, 0, 0]
@@ -309,7 +309,7 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return result
 
 
-def test_the_gradients_of_frequent_tokens_add_up_in_float32() -> None:
+def test_the_gradients_of_frequent_tokens_add_up_in_float32():
     """Each sum has a thousand parts, of which bfloat16 would lose all after the first hundreds."""
     tokens = np.full((2, 512), 3, np.int32)
 

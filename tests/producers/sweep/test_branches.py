@@ -43,7 +43,7 @@ def release(tmp_path_factory: pytest.TempPathFactory, made_up_mnist: Path) -> Pa
     return out
 
 
-def test_a_branch_begins_with_the_weights_of_its_parent(release: Path) -> None:
+def test_a_branch_begins_with_the_weights_of_its_parent(release):
     columns = "train_cross_entropy_error, val_cross_entropy_error, test_cross_entropy_error"
     with dbtool.open(release) as db:
         first = db.crossings(TRAINED).filter(pl.col("steps") > 18).sort("steps", "trial_id").head(2)
@@ -60,7 +60,7 @@ def test_a_branch_begins_with_the_weights_of_its_parent(release: Path) -> None:
             assert branches == [parent] * 2
 
 
-def test_rates_grow_with_batches_and_examples_are_the_same(release: Path) -> None:
+def test_rates_grow_with_batches_and_examples_are_the_same(release):
     with dbtool.open(release) as db:
         parents = {row["trial_id"]: row["learning_rate"] for row in db.trials(TRAINED).to_dicts()}
         branches = db.trials(BRANCHED)
@@ -75,7 +75,7 @@ def test_rates_grow_with_batches_and_examples_are_the_same(release: Path) -> Non
 
 
 @pytest.mark.parametrize(("optimizer", "power"), [("momentum", 1.0), ("adam", 0.5), ("lars", 0.5)])
-def test_rates_grow_by_the_root_where_rules_scale_gradients(optimizer: str, power: float) -> None:
+def test_rates_grow_by_the_root_where_rules_scale_gradients(optimizer, power):
     parent = Parent(3, 0, {"learning_rate": 0.1, "momentum": 0.9})
     branch = Branch("tests", study_with_goal(optimizer=optimizer), (parent,), AT, 4)
     number = branch.trial_ids[0]
@@ -84,7 +84,7 @@ def test_rates_grow_by_the_root_where_rules_scale_gradients(optimizer: str, powe
     assert found["momentum"] == 0.9
 
 
-def test_of_several_rates_the_best_counts(tmp_path: Path, made_up_mnist: Path) -> None:
+def test_of_several_rates_the_best_counts(tmp_path, made_up_mnist):
     options = SweepOptions(**(OPTIONS | {"branch_at": (9,), "branch_rates": (1.0, 0.25, 16.0)}))
     study = study_with_goal()
     sweep(study, tmp_path, made_up_mnist, trials=4)
@@ -118,9 +118,7 @@ def test_of_several_rates_the_best_counts(tmp_path: Path, made_up_mnist: Path) -
 @pytest.mark.parametrize(
     "changes", [{"branch_window": 192}, {"branch_rates": (1.0, 2.0)}, {"branch_factors": (2,)}]
 )
-def test_other_branches_do_not_count_as_trained(
-    release: Path, made_up_mnist: Path, changes: dict[str, Any]
-) -> None:
+def test_other_branches_do_not_count_as_trained(release, made_up_mnist, changes):
     options = SweepOptions(**(OPTIONS | changes))
     branches = branched_studies([replace(study_with_goal(), least_trials=2)], release, options)
     if "branch_factors" in changes:
@@ -130,7 +128,7 @@ def test_other_branches_do_not_count_as_trained(
         sweep_all(branches, release, made_up_mnist, options)
 
 
-def test_critical_batch_sizes_are_asked_of_them(release: Path) -> None:
+def test_critical_batch_sizes_are_asked_of_them(release):
     with dbtool.open(release) as db:
         rows = db.scaling(TRAINED).rows("branches")
         ends = db.sql(
@@ -168,8 +166,6 @@ def test_critical_batch_sizes_are_asked_of_them(release: Path) -> None:
         ({"budget": StepBudget(1, 1)}, {"branch_at": (3_000_000,)}, "should be at most 2,147,482"),
     ],
 )
-def test_what_cannot_branch_is_one_sentence(
-    release: Path, changes: dict[str, Any], options: dict[str, Any], sentence: str
-) -> None:
+def test_what_cannot_branch_is_one_sentence(release, changes, options, sentence):
     with pytest.raises(UsageError, match=sentence):
         branched_studies([study_with_goal(**changes)], release, SweepOptions(**(OPTIONS | options)))

@@ -101,12 +101,8 @@ def there(url: str) -> list[str]:
 
 @pytest.mark.slow
 def test_a_machine_that_vanishes_is_replaced(
-    undisturbed: Path,
-    store: tuple[str, dict[str, str], str],
-    made_up_mnist: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    undisturbed, store, made_up_mnist, tmp_path, monkeypatch
+):
     url, variables, address = store
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -144,7 +140,7 @@ def test_a_machine_that_vanishes_is_replaced(
 
 
 @pytest.mark.slow
-def test_a_copy_that_cannot_be_written_is_one_sentence(made_up_mnist: Path, tmp_path: Path) -> None:
+def test_a_copy_that_cannot_be_written_is_one_sentence(made_up_mnist, tmp_path):
     in_the_way = tmp_path / "file"
     in_the_way.touch()
     sweep = ("--batch-sizes", "8", "--trials", "1", "--steps", "3")
@@ -169,7 +165,7 @@ def test_a_copy_that_cannot_be_written_is_one_sentence(made_up_mnist: Path, tmp_
 @pytest.mark.skipif(
     importlib.util.find_spec("gcsfs") is not None, reason="gcsfs is there, which this lacks"
 )
-def test_a_library_that_is_missing_is_named(made_up_mnist: Path, tmp_path: Path) -> None:
+def test_a_library_that_is_missing_is_named(made_up_mnist, tmp_path):
     words = (WORKLOAD, *in_place_of_mnist(made_up_mnist), "--out", str(tmp_path / "out"))
     sentence = refused(1, *words, "--copy-to", "gs://bucket/runs")
     assert "copying to gs:// needs a library that is not installed" in sentence

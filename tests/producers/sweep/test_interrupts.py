@@ -85,9 +85,7 @@ def sweep(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_was_trained_is_saved_and_not_trained_again(
-    sweep: Sweep, tmp_path: Path, number: int
-) -> None:
+def test_what_was_trained_is_saved_and_not_trained_again(sweep, tmp_path, number):
     # A speed is shown from the first steps on.
     code, shown = sweep.interrupted(tmp_path, "trial-steps/s", number=number)
     assert code == 128 + number, shown
@@ -106,7 +104,7 @@ def test_what_was_trained_is_saved_and_not_trained_again(
 
 
 @pytest.mark.slow
-def test_what_is_told_while_compiling_is_what_was_saved(sweep: Sweep, tmp_path: Path) -> None:
+def test_what_is_told_while_compiling_is_what_was_saved(sweep, tmp_path):
     # Without programs that were compiled before, which may be there when the signal comes.
     out = tmp_path / "out"
     environment = fast_start(tmp_path / "compiled")
@@ -122,7 +120,7 @@ def test_what_is_told_while_compiling_is_what_was_saved(sweep: Sweep, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_second_signal_stops_in_the_middle_of_saving(sweep: Sweep, tmp_path: Path) -> None:
+def test_a_second_signal_stops_in_the_middle_of_saving(sweep, tmp_path):
     code, shown = sweep.interrupted(tmp_path, "trial-steps/s", "a second Ctrl-C stops at once")
     assert code == 130, shown
     assert "; the same command goes on" in shown.strip().splitlines()[-1]
@@ -145,9 +143,7 @@ def ends(processes: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
 
 
 @pytest.mark.slow
-def test_a_signal_at_any_of_several_hosts_saves_what_all_have_trained(
-    made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_a_signal_at_any_of_several_hosts_saves_what_all_have_trained(made_up_mnist, tmp_path):
     # Saved after each call, so that it is seen when one has ended.
     words = (*BASE, *in_place_of_mnist(made_up_mnist), "--checkpoint-minutes", "0", "--out")
     stopped, undisturbed = tmp_path / "stopped", tmp_path / "undisturbed"

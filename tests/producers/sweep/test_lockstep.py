@@ -115,9 +115,7 @@ def goal(fixed: dict[str, np.ndarray]) -> float:
     return float(best) + 1e-6
 
 
-def test_lockstep_finds_the_steps_to_result_of_a_fixed_search(
-    stripes: Path, tmp_path: Path, fixed: dict[str, np.ndarray], goal: float
-) -> None:
+def test_lockstep_finds_the_steps_to_result_of_a_fixed_search(stripes, tmp_path, fixed, goal):
     train(studies(LOCKSTEP, goal=goal), tmp_path, stripes)
     (path,) = shards(tmp_path)
     first = np.lexsort((fixed["trial_id"], fixed["step"], ~(fixed[METRIC] < goal)))[0]
@@ -132,9 +130,7 @@ def test_lockstep_finds_the_steps_to_result_of_a_fixed_search(
         np.testing.assert_array_equal(values, fixed[name][kept], err_msg=name)
 
 
-def test_more_trials_may_have_to_reach_the_goal(
-    stripes: Path, tmp_path: Path, fixed: dict[str, np.ndarray], goal: float
-) -> None:
+def test_more_trials_may_have_to_reach_the_goal(stripes, tmp_path, fixed, goal):
     train(studies(LOCKSTEP | {"reaching": 2}, goal=goal), tmp_path, stripes)
     (path,) = shards(tmp_path)
     firsts = {
@@ -148,9 +144,7 @@ def test_more_trials_may_have_to_reach_the_goal(
     assert firsts[search_of(path)["best_trial"]] == first
 
 
-def test_dropped_trials_are_incomplete_and_end_early(
-    stripes: Path, tmp_path: Path, goal: float
-) -> None:
+def test_dropped_trials_are_incomplete_and_end_early(stripes, tmp_path, goal):
     dropping = LOCKSTEP | {"dropping": 2.0}
     train(studies(dropping, goal=goal, rates=(1e-4, 1.0), trials=6), tmp_path, stripes)
     (path,) = shards(tmp_path)
@@ -181,7 +175,7 @@ def windows(stripes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_next_study_is_searched_around_the_optimum(windows: Path) -> None:
+def test_the_next_study_is_searched_around_the_optimum(windows):
     wide, narrow = (shard_of(windows, size) for size in (BATCH_SIZE, 4 * BATCH_SIZE))
     best = search_of(wide)["best_trial"]
     rate = footer(wide, "trials")[best]["metaparameters"]["learning_rate"]
@@ -201,9 +195,7 @@ def test_the_next_study_is_searched_around_the_optimum(windows: Path) -> None:
     assert (len(footer(wide, "trials")), search["first_trials"]) == (4, 3)
 
 
-def test_a_finished_search_is_not_trained_again_nor_by_another_rule(
-    stripes: Path, windows: Path
-) -> None:
+def test_a_finished_search_is_not_trained_again_nor_by_another_rule(stripes, windows):
     assert unlisted(windows) == []
     assert not (windows / ".work").exists()
     assert train(two_studies(WINDOWS), windows, stripes) == []
@@ -218,7 +210,7 @@ ONE_WIDE = WINDOWS | {"wide_trials": 1}
 
 
 @pytest.mark.slow
-def test_an_optimum_at_the_edge_widens_the_window(stripes: Path, tmp_path: Path) -> None:
+def test_an_optimum_at_the_edge_widens_the_window(stripes, tmp_path):
     both = studies(ONE_WIDE, batch_sizes=(BATCH_SIZE, 2 * BATCH_SIZE), seed=_low_seed(), **WIDENED)
     trained = train(both, tmp_path / "whole", stripes)
     path = shard_of(tmp_path / "whole", 2 * BATCH_SIZE)
@@ -268,8 +260,8 @@ def _killed_before_its_end(out: Path) -> Path:
 
 
 def test_a_round_that_a_kill_left_behind_is_of_this_search_alone_and_removed(
-    stripes: Path, tmp_path: Path, goal: float
-) -> None:
+    stripes, tmp_path, goal
+):
     train(studies(LOCKSTEP, goal=goal), tmp_path, stripes)
     left = _killed_before_its_end(tmp_path)
     with pytest.raises(DbtoolError, match="another search"):
@@ -287,6 +279,6 @@ def test_a_round_that_a_kill_left_behind_is_of_this_search_alone_and_removed(
     assert not left.exists()
 
 
-def test_a_window_needs_its_neighbour(stripes: Path, tmp_path: Path) -> None:
+def test_a_window_needs_its_neighbour(stripes, tmp_path):
     with pytest.raises(DbtoolError, match="around the optimum at batch size 8"):
         train(two_studies(WINDOWS)[1:], tmp_path, stripes)

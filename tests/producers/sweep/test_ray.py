@@ -152,9 +152,7 @@ def assert_same_sweep(ours: Path, theirs: Path) -> None:
 
 
 @pytest.mark.slow
-def test_cluster_writes_the_same_rows(
-    running: Cluster, words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_cluster_writes_the_same_rows(running, words, tmp_path):
     assert running.head.is_running()
     out = tmp_path / "ray"
     result = produce(*words, "--out", out, "--on", "ray")
@@ -173,9 +171,7 @@ def test_cluster_writes_the_same_rows(
 
 
 @pytest.mark.slow
-def test_workers_train_what_a_file_of_the_users_own_defines(
-    running: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_train_what_a_file_of_the_users_own_defines(running, tmp_path, monkeypatch):
     assert running.head.is_running()
     # A worker that read the file itself would look for it in another folder.
     monkeypatch.chdir(tmp_path)
@@ -191,7 +187,7 @@ def test_workers_train_what_a_file_of_the_users_own_defines(
     assert sentence.startswith(f"dbtool: mine.py, line {line}: TracerBoolConversionError: ")
 
 
-def test_code_that_a_node_does_not_have_is_one_sentence() -> None:
+def test_code_that_a_node_does_not_have_is_one_sentence():
     study = small_study(steps=1)
     missing = Origin("my-stripes", "a" * 64, "1.5")
     study = replace(study, workload=replace(study.workload, origin=missing))
@@ -200,9 +196,7 @@ def test_code_that_a_node_does_not_have_is_one_sentence() -> None:
 
 
 @pytest.mark.slow
-def test_sweep_whose_workers_die_all_along_ends_with_the_same_rows(
-    running: Cluster, long: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_sweep_whose_workers_die_all_along_ends_with_the_same_rows(running, long, tmp_path):
     words = (*long, "--trials", "24")
     process = start_produce(*words, "--out", tmp_path / "ray", "--on", "ray")
     moments, killed = random.Random(0), 0
@@ -220,9 +214,7 @@ def test_sweep_whose_workers_die_all_along_ends_with_the_same_rows(
 
 
 @pytest.mark.slow
-def test_block_that_always_kills_its_worker_is_one_sentence(
-    running: Cluster, long: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_block_that_always_kills_its_worker_is_one_sentence(running, long, tmp_path):
     words = (*long, "--trials", "1", "--out", str(tmp_path))
     process = start_produce(*words, "--on", "ray")
     killed = 0
@@ -242,9 +234,7 @@ def test_block_that_always_kills_its_worker_is_one_sentence(
 
 
 @pytest.mark.slow
-def test_interrupt_and_kill_of_the_sweep_end_its_workers(
-    running: Cluster, long: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_interrupt_and_kill_of_the_sweep_end_its_workers(running, long, tmp_path):
     codes = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -signal.SIGKILL}
     for number, code in codes.items():
         process = start_produce(*long, "--out", tmp_path / "ray", "--on", "ray")
@@ -262,7 +252,7 @@ def test_interrupt_and_kill_of_the_sweep_end_its_workers(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_without_tokens")
-def test_sigterm_ends_a_cluster_of_the_sweeps_own(long: tuple[str, ...], tmp_path: Path) -> None:
+def test_sigterm_ends_a_cluster_of_the_sweeps_own(long, tmp_path):
     process = start_produce(*long, "--out", tmp_path, "--on", "ray", RAY_ADDRESS="")
     sweep = Cluster("", psutil.Process(process.pid))
     sweep.wait_for_worker()
@@ -276,7 +266,7 @@ def test_sigterm_ends_a_cluster_of_the_sweeps_own(long: tuple[str, ...], tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_without_tokens")
-def test_cluster_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
+def test_cluster_that_does_not_answer_is_one_sentence(tmp_path):
     sentence = refused(1, *WORDS, "--out", tmp_path, "--on", "ray", RAY_ADDRESS="127.0.0.1:9")
     assert "cannot use the Ray cluster at RAY_ADDRESS=127.0.0.1:9 (" in sentence
     assert "ray start --head" in sentence
@@ -284,7 +274,7 @@ def test_cluster_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_missing_ray_names_the_extra(tmp_path: Path) -> None:
+def test_missing_ray_names_the_extra(tmp_path):
     without = "import sys; sys.modules['ray'] = None; from dbtool.cli.main import run; run()"
     result = subprocess.run(
         [sys.executable, "-c", without, "produce", *WORDS, "--out", tmp_path, "--on", "ray"],
@@ -299,7 +289,7 @@ def test_missing_ray_names_the_extra(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["dbtool", "jax"])
-def test_worker_with_other_versions_trains_nothing(name: str) -> None:
+def test_worker_with_other_versions_trains_nothing(name):
     expected = {**versions(), name: "0.0.1"}
     with pytest.raises(DbtoolError, match=rf"has {name} .* was started with 0\.0\.1; install"):
         train_block_of(small_study(), (0,), SweepOptions(block=1), expected)
@@ -308,7 +298,7 @@ def test_worker_with_other_versions_trains_nothing(name: str) -> None:
 @pytest.mark.parametrize(
     ("node", "cpus", "gpus"), [({"CPU": 4.0, "GPU": 1.0}, 5, 0), ({"CPU": 4.0}, 1, 1)]
 )
-def test_blocks_that_no_node_has_room_for(node: dict[str, float], cpus: int, gpus: int) -> None:
+def test_blocks_that_no_node_has_room_for(node, cpus, gpus):
     options = SweepOptions(cpus_per_task=cpus, gpus_per_task=gpus)
     large = {"CPU": float(cpus), "GPU": float(gpus)}
     dead = {"Alive": False, "Resources": large}

@@ -1,8 +1,6 @@
 """Slices: how they are written, what they train, and who may write beside whom."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,7 +28,7 @@ TRIALS = 5
 COUNT = 2
 
 
-def test_a_slice_is_written_with_the_digits_of_everybody() -> None:
+def test_a_slice_is_written_with_the_digits_of_everybody():
     with pytest.raises(UsageError, match="give the third of sixteen as --slice 3/16"):
         Slice.parse("\u0661/\u0664")
 
@@ -48,7 +46,7 @@ def with_trials(study: StudyPlan, trials: int) -> StudyPlan:
     trials=st.lists(st.integers(1, 20), min_size=1, max_size=3),
     block=st.integers(1, 8),
 )
-def test_slices_are_a_partition_of_the_sweep(count: int, trials: list[int], block: int) -> None:
+def test_slices_are_a_partition_of_the_sweep(count, trials, block):
     plans = [with_trials(small_study(seed=seed), each) for seed, each in enumerate(trials)]
 
     def blocks(part: Slice | None) -> list[tuple[int, tuple[int, ...]]]:
@@ -61,7 +59,7 @@ def test_slices_are_a_partition_of_the_sweep(count: int, trials: list[int], bloc
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_sweeps_cut_differently_are_told_apart() -> None:
+def test_sweeps_cut_differently_are_told_apart():
     study = with_trials(small_study(), 7)
     cuts = {
         partition([study], options(None)),
@@ -74,9 +72,7 @@ def test_sweeps_cut_differently_are_told_apart() -> None:
     assert partition([study], options(Slice(1, 2))) == partition([study], options(Slice(2, 2)))
 
 
-def test_slices_together_are_the_sweep(
-    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_slices_together_are_the_sweep(undisturbed, made_up_mnist, tmp_path):
     trained = [
         sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, slice=f"{number}/{COUNT}")
         for number in (2, 1)
@@ -92,9 +88,7 @@ def test_slices_together_are_the_sweep(
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
 
 
-def test_trials_that_are_there_are_left_out_of_their_block(
-    made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_trials_that_are_there_are_left_out_of_their_block(made_up_mnist, tmp_path):
     study = small_study(steps=2)
     sweep(study, tmp_path, made_up_mnist, trials=1)
     assert sweep(study, tmp_path, made_up_mnist, trials=4, slice="1/2") == [(1,)]
@@ -102,7 +96,7 @@ def test_trials_that_are_there_are_left_out_of_their_block(
     assert sorted(statuses(tmp_path)) == [0, 1, 2, 3]
 
 
-def test_a_slice_leaves_what_another_one_writes(made_up_mnist: Path, tmp_path: Path) -> None:
+def test_a_slice_leaves_what_another_one_writes(made_up_mnist, tmp_path):
     study = small_study(steps=2)
     abandoned = tmp_path / study_path(*study.key) / ".writing-abandoned"
     abandoned.parent.mkdir(parents=True)
@@ -133,13 +127,7 @@ FIRST, SECOND = Slice(1, 2), Slice(2, 2)
         ),
     ],
 )
-def test_all_others_are_refused(
-    tmp_path: Path,
-    held: tuple[Any, ...],
-    wanted: tuple[Any, ...],
-    sentence: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_all_others_are_refused(tmp_path, held, wanted, sentence, monkeypatch):
     monkeypatch.setattr(run, "_PATIENCE", 0.1)
     with only_writer(tmp_path, *held):
         before = sorted(tmp_path.iterdir())
@@ -152,7 +140,7 @@ def test_all_others_are_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lock_files_of_killed_slices_hold_nobody_up(tmp_path: Path) -> None:
+def test_lock_files_of_killed_slices_hold_nobody_up(tmp_path):
     for wanted in (only_writer(tmp_path, FIRST, "cut"), only_writer(tmp_path)):
         (tmp_path / ".lock").touch()
         (tmp_path / ".lock-1-of-2-cut").touch()

@@ -3,7 +3,6 @@
 import itertools
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -36,7 +35,7 @@ TRIALS = 5
 TOLERANCE = 1e-4
 
 
-def test_shards_lie_by_study_and_nothing_else_is_left(undisturbed: Path) -> None:
+def test_shards_lie_by_study_and_nothing_else_is_left(undisturbed):
     assert unlisted(undisturbed) == []
     folder = undisturbed / study_path(TRAINED, BATCH_SIZE)
     assert {path.parent for path in shards(undisturbed)} == {folder}
@@ -44,7 +43,7 @@ def test_shards_lie_by_study_and_nothing_else_is_left(undisturbed: Path) -> None
     assert [[trial.trial_id for trial in each] for each in trials] == [[0, 1], [2, 3], [4]]
 
 
-def test_every_step_has_its_row(undisturbed: Path) -> None:
+def test_every_step_has_its_row(undisturbed):
     table = rows(undisturbed)
     schemas = [pq.read_schema(path).remove_metadata() for path in shards(undisturbed)]
     assert all(schema.equals(shard_schema()) for schema in schemas)
@@ -57,7 +56,7 @@ def test_every_step_has_its_row(undisturbed: Path) -> None:
     assert (table["batch_cross_entropy_error"][~started] > 0).all()
 
 
-def test_shard_tells_its_study_trials_and_producer(undisturbed: Path) -> None:
+def test_shard_tells_its_study_trials_and_producer(undisturbed):
     study, path = small_study(), shards(undisturbed)[1]
     assert read_footer(path).study == study.study()
     trials = study.trials([2, 3])
@@ -82,9 +81,7 @@ def test_shard_tells_its_study_trials_and_producer(undisturbed: Path) -> None:
     assert {"dbtool", "jax", "jaxlib", "flax", "optax", "numpy", "device"} <= set(producer)
 
 
-def test_stopped_sweep_goes_on_with_the_same_rows(
-    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_stopped_sweep_goes_on_with_the_same_rows(undisturbed, made_up_mnist, tmp_path):
     with pytest.raises(StoppedError):
         sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, stop_after=1)
     (kept,) = shards(tmp_path)
@@ -95,7 +92,7 @@ def test_stopped_sweep_goes_on_with_the_same_rows(
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
 
 
-def test_trials_are_added_until_enough_are_feasible(made_up_mnist: Path, tmp_path: Path) -> None:
+def test_trials_are_added_until_enough_are_feasible(made_up_mnist, tmp_path):
     study = small_study(steps=4, learning_rates=(1e-3, 1e12))
     sweep(study, tmp_path, made_up_mnist, trials=4, block=8, feasible=6)
     found = statuses(tmp_path)
@@ -124,16 +121,14 @@ def test_trials_are_added_until_enough_are_feasible(made_up_mnist: Path, tmp_pat
         (2, 3, "II.C", [2, *range(4, 10)]),
     ],
 )
-def test_next_trials_follow_from_the_finished_ones(
-    trials: int, feasible: int, finished: str, expected: list[int]
-) -> None:
+def test_next_trials_follow_from_the_finished_ones(trials, feasible, finished, expected):
     study = replace(small_study(), least_trials=trials, feasible_trials=feasible)
     status = {"C": "COMPLETE", "I": "INFEASIBLE"}
     done = {index: status[letter] for index, letter in enumerate(finished) if letter != "."}
     assert missing_trials(study, done) == expected
 
 
-def test_another_definition_in_the_folder_is_named(made_up_mnist: Path, tmp_path: Path) -> None:
+def test_another_definition_in_the_folder_is_named(made_up_mnist, tmp_path):
     sweep(small_study(steps=2), tmp_path, made_up_mnist, trials=1)
     with pytest.raises(DbtoolError, match=r"with another seed \(.*; .* --out") as caught:
         sweep(small_study(steps=2, seed=1), tmp_path, made_up_mnist, trials=1)
@@ -145,9 +140,7 @@ def test_another_definition_in_the_folder_is_named(made_up_mnist: Path, tmp_path
         finished_trials(small_study(steps=2, learning_rates=(1e-4, 10.0)), held)
 
 
-def test_a_release_of_other_shards_is_gone_on_with(
-    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_a_release_of_other_shards_is_gone_on_with(undisturbed, made_up_mnist, tmp_path):
     first, second, _ = shards(undisturbed)
     with ReleaseWriter(tmp_path, About(release="tests", title="A title")) as writer:
         trials = read_footer(first).trials + read_footer(second).trials
@@ -159,8 +152,8 @@ def test_a_release_of_other_shards_is_gone_on_with(
 
 
 def test_shards_that_a_kill_left_unlisted_are_taken_in_unless_damaged(
-    undisturbed: Path, made_up_mnist: Path, tmp_path: Path
-) -> None:
+    undisturbed, made_up_mnist, tmp_path
+):
     shutil.copytree(undisturbed, tmp_path, dirs_exist_ok=True)
     (tmp_path / "manifest.json").unlink()
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
@@ -179,7 +172,7 @@ def test_shards_that_a_kill_left_unlisted_are_taken_in_unless_damaged(
     assert_same_rows(tmp_path, undisturbed)
 
 
-def test_folder_that_cannot_be_written_is_named(made_up_mnist: Path, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_written_is_named(made_up_mnist, tmp_path):
     (tmp_path / "file").touch()
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(DbtoolError, match=r"cannot write into .*file.* --out"):
@@ -187,9 +180,7 @@ def test_folder_that_cannot_be_written_is_named(made_up_mnist: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_block_that_outgrows_the_memory_is_one_sentence(
-    made_up_mnist: Path, tmp_path: Path
-) -> None:
+def test_block_that_outgrows_the_memory_is_one_sentence(made_up_mnist, tmp_path):
     study = small_study(steps=2)
     # 4 PB of weights a trial: more than there are addresses.
     endless = replace(study, workload=replace(study.workload, model="fc_100000000_10000000"))

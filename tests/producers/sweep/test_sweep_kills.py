@@ -86,16 +86,12 @@ def kill_until_done(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
-def test_often_killed_sweeps_end_with_the_same_rows(
-    undisturbed: tuple[Path, float], words: tuple[str, ...], tmp_path: Path, seed: int
-) -> None:
+def test_often_killed_sweeps_end_with_the_same_rows(undisturbed, words, tmp_path, seed):
     kill_until_done(undisturbed, words, tmp_path, kills=5, seed=100 + seed)
 
 
 @pytest.mark.slow
-def test_full_disk_is_one_sentence_and_leaves_earlier_shards(
-    undisturbed: tuple[Path, float], words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_full_disk_is_one_sentence_and_leaves_earlier_shards(undisturbed, words, tmp_path):
     process = start_produce(*words, tmp_path)
     wait_for_shards(tmp_path, 1, process)
     # From now on no file of the process may grow past a few bytes, as on a full disk.

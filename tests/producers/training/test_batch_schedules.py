@@ -31,7 +31,7 @@ from tests.support.blocks import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 # Of 12 steps; the batches of `fc` and `normalised` begin with 16 examples.
 SCHEDULE = ((2, 2), (7, 4))
@@ -39,7 +39,7 @@ TAKEN = np.cumsum([0, *[16] * 2, *[32] * 5, *[64] * 5])
 GROWN: dict[str, Any] = {"batch_schedule": SCHEDULE}
 
 
-def test_phases_are_those_counted_by_hand() -> None:
+def test_phases_are_those_counted_by_hand():
     assert list(phases(16, SCHEDULE, 12)) == [
         Phase(16, 1, (0, 0), 2),
         Phase(32, 2, (2, 32), 7),
@@ -55,9 +55,7 @@ def test_phases_are_those_counted_by_hand() -> None:
     changes=st.dictionaries(st.integers(1, 20), st.integers(1, 5), max_size=4),
     steps=st.integers(1, 25),
 )
-def test_the_stream_of_examples_goes_on_over_changes(
-    examples: int, changes: dict[int, int], steps: int
-) -> None:
+def test_the_stream_of_examples_goes_on_over_changes(examples, changes, steps):
     taken: list[int] = []
     for phase in phases(3, tuple(sorted(changes.items())), steps):
         assert phase.begin[1] == len(taken)
@@ -96,7 +94,7 @@ def trained_by_hand(trial: int) -> tuple[list[float], list[np.ndarray]]:
     return losses, weights
 
 
-def test_a_trial_is_that_of_a_loop_by_hand() -> None:
+def test_a_trial_is_that_of_a_loop_by_hand():
     record, states = train_to_states("fc", trials=2, **GROWN)
     assert states.step.tolist() == [12, 12]
     found = rows(record)["batch_cross_entropy_error"].reshape(2, -1)[:, 1:]
@@ -109,12 +107,12 @@ def test_a_trial_is_that_of_a_loop_by_hand() -> None:
 
 
 @pytest.mark.slow
-def test_a_schedule_that_changes_nothing_gives_the_same_bits() -> None:
+def test_a_schedule_that_changes_nothing_gives_the_same_bits():
     assert_same(train("fc", batch_schedule=((3, 1), (12, 8))), train("fc"))
 
 
 @pytest.mark.slow
-def test_measurements_take_the_rate_of_the_next_step() -> None:
+def test_measurements_take_the_rate_of_the_next_step():
     name = "gradient_lipschitz_constant"
     evaluations = {4: True, 6: False, 7: False}
     found = rows(train("fc", evaluations=evaluations, batch_schedule=((4, 3),), measures=(name,)))
@@ -141,15 +139,13 @@ def test_measurements_take_the_rate_of_the_next_step() -> None:
         ("normalised", {"diverging": {0: 1e30, 1: 1e30}}),
     ],
 )
-def test_examples_that_are_read_are_those_in_memory(problem: str, options: dict[str, Any]) -> None:
+def test_examples_that_are_read_are_those_in_memory(problem, options):
     options = options | GROWN
     assert_same(train(problem, streamed=True, **options), train(problem, **options))
 
 
 @pytest.mark.slow
-def test_steps_in_parts_and_on_many_devices_are_those_of_whole_batches(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_steps_in_parts_and_on_many_devices_are_those_of_whole_batches(monkeypatch):
     expected = train("fc", **GROWN)
     assert_close(train("fc", devices=8, devices_a_trial=4, **GROWN), expected)
     monkeypatch.setattr(stream, "_BYTES_OF_A_STEP", 0)
@@ -167,7 +163,7 @@ def test_steps_in_parts_and_on_many_devices_are_those_of_whole_batches(
         pytest.param(7, True, marks=pytest.mark.slow),
     ],
 )
-def test_a_killed_block_goes_on_bit_for_bit(killed_at: int, streamed: bool, tmp_path: Path) -> None:
+def test_a_killed_block_goes_on_bit_for_bit(killed_at, streamed, tmp_path):
     options = {"streamed": streamed, **GROWN}
     with pytest.raises(InterruptedError):
         train("fc", checkpoints=StoppingCheckpoints(tmp_path, "made up", killed_at), **options)

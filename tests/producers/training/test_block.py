@@ -47,16 +47,16 @@ def of_trial(columns: Rows, trial_id: int) -> Rows:
 
 
 @pytest.mark.parametrize("lanes", quick_few([2, 100], {100}))
-def test_curves_do_not_depend_on_the_grouping(lanes: int) -> None:
+def test_curves_do_not_depend_on_the_grouping(lanes):
     assert_close(trained(lanes), trained(1))
 
 
-def test_a_trial_of_a_block_is_bit_for_bit_the_trial_alone() -> None:
+def test_a_trial_of_a_block_is_bit_for_bit_the_trial_alone():
     assert_same(of_trial(rows(trained(1)), 0), block(trials=1))
 
 
 @pytest.mark.parametrize("lanes", [1, 100])
-def test_a_diverging_trial_ends_with_the_row_that_shows_it(lanes: int) -> None:
+def test_a_diverging_trial_ends_with_the_row_that_shows_it(lanes):
     diverging = {1: 1e30, 2: 1e25, 3: 1e30, 4: 1e30}
     record = block(lanes=lanes, diverging=diverging)
     columns, undisturbed = rows(record), rows(trained(lanes))
@@ -77,7 +77,7 @@ def test_a_diverging_trial_ends_with_the_row_that_shows_it(lanes: int) -> None:
             assert_close(found, of_trial(undisturbed, trial_id))
 
 
-def test_splits_are_measured_at_their_evaluations_alone() -> None:
+def test_splits_are_measured_at_their_evaluations_alone():
     columns = of_trial(rows(trained(1)), 0)
     every_split = [step for step, every in EVALUATIONS.items() if every]
     for name, steps in {"val": [*EVALUATIONS], "train": every_split, "test": every_split}.items():
@@ -89,7 +89,7 @@ def test_splits_are_measured_at_their_evaluations_alone() -> None:
     np.testing.assert_allclose(errors, errors.round(), atol=1e-9)
 
 
-def test_shared_batches_are_those_of_all_trials_whoever_diverges() -> None:
+def test_shared_batches_are_those_of_all_trials_whoever_diverges():
     own = block(lanes=100, trials=2)
     shared, disturbed = (
         rows(block(lanes=100, trials=2, shared=True, diverging=diverging))
@@ -100,7 +100,7 @@ def test_shared_batches_are_those_of_all_trials_whoever_diverges() -> None:
     assert_close(of_trial(disturbed, 1), of_trial(shared, 1))
 
 
-def test_evaluations_take_the_weights_that_the_optimizer_names() -> None:
+def test_evaluations_take_the_weights_that_the_optimizer_names():
     functions = trainer("fc_16", "schedule_free_adamw", "constant")
     split = made_up_split(functions.form, OTHER_EXAMPLES, 2)
     program = BlockProgram(
@@ -117,7 +117,7 @@ def test_evaluations_take_the_weights_that_the_optimizer_names() -> None:
 
 
 @pytest.mark.parametrize("name", quick_few(PROBLEMS, {"normalised"}))
-def test_a_trial_alone_is_bit_for_bit_a_loop_over_its_steps(name: str) -> None:
+def test_a_trial_alone_is_bit_for_bit_a_loop_over_its_steps(name):
     problem, steps = PROBLEMS[name], 3
     functions = problem.trainer
     split = made_up_split(functions.form, TRAINING_EXAMPLES, 1)
@@ -152,7 +152,7 @@ def test_a_trial_alone_is_bit_for_bit_a_loop_over_its_steps(name: str) -> None:
     jax.tree.map(np.testing.assert_array_equal, states, expected)
 
 
-def test_a_trial_alone_is_carried_from_step_to_step_without_a_trial_axis() -> None:
+def test_a_trial_alone_is_carried_from_step_to_step_without_a_trial_axis():
     # With it XLA would copy every weight at every step.
     program = BlockProgram(
         trainer("fc_64_64_64", "sgd", "constant"),

@@ -32,7 +32,7 @@ def all_alive(count: int) -> np.ndarray:
     return np.ones(count, bool)
 
 
-def test_rows_by_hand() -> None:
+def test_rows_by_hand():
     record = BlockRecord(2)
     both = np.array([0, 1])
     for split in ("train", "val", "test"):
@@ -57,7 +57,7 @@ def test_rows_by_hand() -> None:
     assert [record.status(0), record.steps(0)] == ["COMPLETE", 3]
 
 
-def test_loss_that_is_not_finite_ends_its_trial_with_that_row() -> None:
+def test_loss_that_is_not_finite_ends_its_trial_with_that_row():
     record = BlockRecord(3)
     trials = np.array([0, 1, 2])
     ended = record.add_losses(
@@ -74,7 +74,7 @@ def test_loss_that_is_not_finite_ends_its_trial_with_that_row() -> None:
     np.testing.assert_array_equal(values, [-1, 1, NAN, -1, 1, 2, 3, 4, -1, 1, 2, np.inf])
 
 
-def test_rows_of_slots_that_are_not_alive_are_passed_over() -> None:
+def test_rows_of_slots_that_are_not_alive_are_passed_over():
     record = BlockRecord(2)
     # The slots hold the trials in another order, and one of them twice to fill the devices.
     slots = np.array([1, 0, 0])
@@ -88,7 +88,7 @@ def test_rows_of_slots_that_are_not_alive_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("group", [1, 2, 3, 5, 100])
-def test_groups_cut_the_same_rows(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_cut_the_same_rows(group, monkeypatch):
     record = BlockRecord(3)
     trials = np.array([0, 1, 2])
     record.add_evaluation(trials, all_alive(3), 0, of_split("val", [2.0, 3, 4], [1, 1, 1]))
@@ -114,7 +114,7 @@ def test_groups_cut_the_same_rows(group: int, monkeypatch: pytest.MonkeyPatch) -
     )
 
 
-def test_columns_that_hold_nothing_are_left_out() -> None:
+def test_columns_that_hold_nothing_are_left_out():
     record = BlockRecord(2)
     both = np.array([0, 1])
     nothing = {"val_average_precision": np.full(2, NAN), "gradient_squared_norm": np.full(2, NAN)}
@@ -126,7 +126,7 @@ def test_columns_that_hold_nothing_are_left_out() -> None:
     assert table(record, [0, 1])["val_average_precision"].to_pylist() == [None, 0.25]
 
 
-def test_metrics_without_a_column_lie_in_an_object_by_hand() -> None:
+def test_metrics_without_a_column_lie_in_an_object_by_hand():
     record = BlockRecord(2)
     both = np.array([0, 1])
     record.add_losses(both, all_alive(2), 0, losses([1, 1], [1, 1]))
@@ -151,7 +151,7 @@ def test_metrics_without_a_column_lie_in_an_object_by_hand() -> None:
     assert {record.status(0), record.status(1)} == {"COMPLETE"}
 
 
-def test_a_later_value_of_a_metric_takes_the_place_of_the_earlier() -> None:
+def test_a_later_value_of_a_metric_takes_the_place_of_the_earlier():
     record = BlockRecord(1)
     for value in (0.5, 0.25):
         error = {"val_classification_error": np.array([value])}
@@ -189,7 +189,7 @@ def records_with_histories(draw: st.DrawFn) -> BlockRecord:
 
 
 @given(records_with_histories())
-def test_a_record_is_restored_from_its_arrays(record: BlockRecord) -> None:
+def test_a_record_is_restored_from_its_arrays(record):
     arrays = record.arrays()
     assert all(array.size for array in arrays.values())
     assert {array.dtype.kind for array in arrays.values()} <= {"i", "u", "f"}

@@ -50,7 +50,7 @@ def told_of(told: list[tuple[int, int]]) -> Callable[[BlockRecord], None]:
     return on_record
 
 
-def test_what_was_restored_is_told_before_it_goes_on(tmp_path: Path) -> None:
+def test_what_was_restored_is_told_before_it_goes_on(tmp_path):
     told: list[tuple[int, int]] = []
     whole = train("fc", on_record=told_of(told), checkpoints=Checkpoints(tmp_path, "a", NEVER))
     # Before step 0, after the evaluations at 0, 1, 4 and 12, and at the end.
@@ -104,7 +104,7 @@ def wait_for_step(folder: Path, step: int, process: Popen[str]) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_block_goes_on_bit_for_bit(undisturbed: Rows, tmp_path: Path) -> None:
+def test_a_killed_block_goes_on_bit_for_bit(undisturbed, tmp_path):
     assert np.isnan(undisturbed["batch_cross_entropy_error"][1:]).any()
     file = tmp_path / "rows.npz"
     process = start(tmp_path, file)
@@ -139,7 +139,7 @@ def copied(stopped: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_block_goes_on_with_other_devices(copied: Path, undisturbed: Rows) -> None:
+def test_a_block_goes_on_with_other_devices(copied, undisturbed):
     record = train(
         "normalised",
         devices=8,
@@ -160,7 +160,7 @@ def restored(folder: Path, block: object = BLOCK, problem: str = "normalised") -
 
 
 @pytest.mark.slow
-def test_a_checkpoint_of_another_block_is_not_taken(copied: Path) -> None:
+def test_a_checkpoint_of_another_block_is_not_taken(copied):
     assert restored(copied, BLOCK | {"trials": [0, 1, 2, 4]}) is None
     assert restored(copied / "elsewhere") is None
 
@@ -175,7 +175,7 @@ def small(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("how", ["flipped", "cut", "gone"])
-def test_damage_is_told_whatever_file_it_is_in(small: Path, how: str) -> None:
+def test_damage_is_told_whatever_file_it_is_in(small, how):
     files = sorted(path for path in (small / "4").rglob("*") if path.is_file())
     assert len(files) > 10
     if how != "gone":
@@ -200,7 +200,7 @@ def test_damage_is_told_whatever_file_it_is_in(small: Path, how: str) -> None:
     assert restored(small.parent, "small", "fc") is not None
 
 
-def test_a_checkpoint_that_was_not_completed_is_passed_over(small: Path) -> None:
+def test_a_checkpoint_that_was_not_completed_is_passed_over(small):
     shutil.copytree(small / "4", small / "12")
     (small / "14.orbax-checkpoint-tmp").mkdir()
     progress = restored(small.parent, "small", "fc")
@@ -212,7 +212,7 @@ def test_a_checkpoint_that_was_not_completed_is_passed_over(small: Path) -> None
     assert sorted(path.name for path in small.iterdir()) == ["12", "12.sha256"]
 
 
-def test_a_checkpoint_is_of_when_it_was_begun_and_counts_once_it_is_written(small: Path) -> None:
+def test_a_checkpoint_is_of_when_it_was_begun_and_counts_once_it_is_written(small):
     folder = small.parent
     progress = restored(folder, "small", "fc")
     assert progress is not None
@@ -234,9 +234,7 @@ def test_a_checkpoint_is_of_when_it_was_begun_and_counts_once_it_is_written(smal
 
 
 @pytest.mark.slow
-def test_a_full_disk_leaves_the_checkpoint_before_and_training_goes_on(
-    undisturbed: Rows, tmp_path: Path
-) -> None:
+def test_a_full_disk_leaves_the_checkpoint_before_and_training_goes_on(undisturbed, tmp_path):
     file = tmp_path / "rows.npz"
     told = finished(start(tmp_path, file, "full"))
     assert_same(dict(np.load(file)), undisturbed)

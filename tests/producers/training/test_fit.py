@@ -58,7 +58,7 @@ def chosen(
 
 
 @pytest.mark.slow
-def test_a_call_takes_the_activations_of_what_trains_at_a_time() -> None:
+def test_a_call_takes_the_activations_of_what_trains_at_a_time():
     batch = STUDY.batch_size * ACTIVATIONS
     assert bytes_of(1, None) > batch
     assert bytes_of(2, None) > bytes_of(1, None) + batch
@@ -67,18 +67,18 @@ def test_a_call_takes_the_activations_of_what_trains_at_a_time() -> None:
 
 
 @pytest.mark.slow
-def test_most_trials_that_fit_train_side_by_side() -> None:
+def test_most_trials_that_fit_train_side_by_side():
     assert chosen(1e12) == (sys.maxsize, None)
     assert chosen(bytes_of(2, None) / 0.9 + 10) == (2, None)
     assert chosen(bytes_of(1, 128) / 0.9 + 10) == (1, 128)
 
 
 @pytest.mark.slow
-def test_whole_batches_that_do_not_fit_train_in_halves() -> None:
+def test_whole_batches_that_do_not_fit_train_in_halves():
     assert chosen(bytes_of(1, 256) / 0.9 + 10, side_by_side=1) == (1, 256)
 
 
-def test_smaller_micro_batches_are_for_the_fewest_trials_alone() -> None:
+def test_smaller_micro_batches_are_for_the_fewest_trials_alone():
     tried = []
 
     def too_many(*numbers: int | None) -> int:
@@ -92,9 +92,9 @@ def test_smaller_micro_batches_are_for_the_fewest_trials_alone() -> None:
 
 
 @pytest.mark.parametrize(("number", "smaller"), [(1, []), (2, [1]), (12, [6, 3, 1])])
-def test_halves(number: int, smaller: list[int]) -> None:
+def test_halves(number, smaller):
     assert halved(number) == smaller
 
 
-def test_cpus_have_no_limit() -> None:
+def test_cpus_have_no_limit():
     assert device_memory() is None

@@ -144,12 +144,12 @@ def on(workload: Workload) -> Mesh:
 
 
 @pytest.mark.parametrize("name", quick_few(PUBLISHED, QUICK_PUBLISHED))
-def test_published_workloads_at_their_largest_batch_in_bfloat16(name: str) -> None:
+def test_published_workloads_at_their_largest_batch_in_bfloat16(name):
     check(WORKLOADS[name], max(WORKLOADS[name].batch_sizes), "bfloat16")
 
 
 @pytest.mark.parametrize("name", quick_few(SPARSE, QUICK_SPARSE))
-def test_workloads_of_the_sparsity_study_at_their_smallest_batch_in_float32(name: str) -> None:
+def test_workloads_of_the_sparsity_study_at_their_smallest_batch_in_float32(name):
     check(WORKLOADS[name], min(WORKLOADS[name].batch_sizes), "float32")
 
 
@@ -159,7 +159,7 @@ AGAIN = {"resnet_50": 2 * 16, "transformer_shallow": 7 * 2 + 1, "lstm": 1 + 1}
 
 
 @pytest.mark.parametrize("model", quick_few(AGAIN, ["transformer_shallow", "lstm"]))
-def test_products_are_computed_again_with_remat(model: str) -> None:
+def test_products_are_computed_again_with_remat(model):
     workload = next(each for each in WORKLOADS.values() if each.model == model)
     functions = (workload.model, workload.optimizer, workload.schedule, workload.form, "float32")
     program = _program(*functions, "", True, layout(workload)[1])
@@ -175,7 +175,7 @@ PROGRAMS += [("fc", False, True), ("normalised", True, False)]
 
 
 @pytest.mark.parametrize(("problem", "streamed", "shared"), quick_few(PROGRAMS, PROGRAMS[:2]))
-def test_shapes_are_those_that_training_gives(problem: str, streamed: bool, shared: bool) -> None:
+def test_shapes_are_those_that_training_gives(problem, streamed, shared):
     """The program from shapes is, word for word, that from arrays, as a sweep has them."""
     program = compiled(problem, 8, 4, 1, shared, None)
     training, batch_size = splits_of(program, streamed=streamed).training, 16
@@ -207,7 +207,7 @@ def test_shapes_are_those_that_training_gives(problem: str, streamed: bool, shar
     assert by_shapes == by_arrays
 
 
-def test_evaluations_of_few_long_texts_at_a_time_are_divided_among_devices() -> None:
+def test_evaluations_of_few_long_texts_at_a_time_are_divided_among_devices():
     """Of 512 tokens four texts take as much as 32 of training; eight devices take one each."""
     workload = WORKLOADS["lm1b/transformer_narrow_and_shallow/nesterov_momentum"]
     functions = (workload.model, workload.optimizer, workload.schedule, workload.form, "float32")

@@ -2,7 +2,6 @@
 
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -47,7 +46,7 @@ def noise() -> Rows:
     return trained(NOISE)
 
 
-def test_it_is_measured_at_its_own_steps_whatever_is_evaluated_there(noise: Rows) -> None:
+def test_it_is_measured_at_its_own_steps_whatever_is_evaluated_there(noise):
     for trial in range(TRIALS):
         found = measured(noise, trial)
         assert list(found) == (MEASURED if trial not in DIVERGING else [0])
@@ -56,11 +55,11 @@ def test_it_is_measured_at_its_own_steps_whatever_is_evaluated_there(noise: Rows
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"devices": 2}, {"shared": True}, {"streamed": True}])
-def test_measuring_changes_nothing_else(options: dict[str, Any]) -> None:
+def test_measuring_changes_nothing_else(options):
     assert_same(without_measures(trained(NOISE, **options)), trained(**options))
 
 
-def test_a_search_in_lockstep_stops_where_it_would_without() -> None:
+def test_a_search_in_lockstep_stops_where_it_would_without():
     def stopped(*measures: str) -> Rows:
         goal = Goal(METRIC, 0.5 * trained_to_300)
         return trained(*measures, rule=FirstToGoal(goal, TRIALS, everyone=EVALUATIONS))
@@ -73,9 +72,7 @@ def test_a_search_in_lockstep_stops_where_it_would_without() -> None:
     assert list(measured(found, 0)) == [0, 188]
 
 
-def test_a_killed_block_goes_on_with_the_measurement_that_was_due(
-    noise: Rows, tmp_path: Path
-) -> None:
+def test_a_killed_block_goes_on_with_the_measurement_that_was_due(noise, tmp_path):
     with pytest.raises(InterruptedError):
         trained(NOISE, checkpoints=StoppingCheckpoints(tmp_path, "made up", 188))
     again = trained(NOISE, checkpoints=Checkpoints(tmp_path, "made up", 1e9))
@@ -83,7 +80,7 @@ def test_a_killed_block_goes_on_with_the_measurement_that_was_due(
     assert again[OTHER_METRICS].tolist() == noise[OTHER_METRICS].tolist()
 
 
-def test_seconds_pass_in_training_alone_and_go_on_after_a_kill(tmp_path: Path) -> None:
+def test_seconds_pass_in_training_alone_and_go_on_after_a_kill(tmp_path):
     began = time.monotonic()
     with pytest.raises(InterruptedError):
         trained("seconds", checkpoints=StoppingCheckpoints(tmp_path, "made up", 300))
@@ -101,7 +98,7 @@ def test_seconds_pass_in_training_alone_and_go_on_after_a_kill(tmp_path: Path) -
     assert list(measured(again, *DIVERGING)) == [0]
 
 
-def test_seconds_are_without_what_is_compiled() -> None:
+def test_seconds_are_without_what_is_compiled():
     began = time.monotonic()
     time_of_clock = Clock()
     jax.jit(lambda x: [jnp.linalg.svd(x + n)[1] for n in range(40)])(jnp.ones((9, 9)))

@@ -89,7 +89,7 @@ def measured(name: str, state: TrialState) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("sparse", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_noise_scale(sparse: bool) -> None:
+def test_noise_scale(sparse):
     state = trained(sparse=sparse)
     small = np.mean(
         [np.sum(flat_gradient(state, *one) ** 2) for one in zip(*examples(), strict=True)]
@@ -103,7 +103,7 @@ def test_noise_scale(sparse: bool) -> None:
 
 
 @pytest.mark.parametrize("sparse", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_lipschitz_constant_along_the_next_step(sparse: bool) -> None:
+def test_lipschitz_constant_along_the_next_step(sparse):
     state = trained(sparse=sparse)
     after, _ = step(state, METAPARAMETERS, *together(examples()))
     update = jax.tree.map(jnp.subtract, after.parameters, state.parameters)
@@ -120,7 +120,7 @@ def test_lipschitz_constant_along_the_next_step(sparse: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
-def test_largest_eigenvalue_of_the_hessian(sparse: bool) -> None:
+def test_largest_eigenvalue_of_the_hessian(sparse):
     state = trained(sparse=sparse)
     values, form = ravel_pytree(state.parameters)
 
@@ -163,7 +163,7 @@ def quadratic(parameters: Tree) -> jax.Array:
 PARAMETERS = as_tree(np.array([1.0, -2.0, 0.5, 3.0]))
 
 
-def test_is_the_greatest_over_the_way() -> None:
+def test_is_the_greatest_over_the_way():
     # L = |w|^3 / 3 for one weight: L' = w |w|. From 1 by u = 2 to 1 + 2 f: (4 f + 4 f^2) / 2 f.
     def gradient(weight: jax.Array) -> jax.Array:
         return weight * jnp.abs(weight)
@@ -175,13 +175,13 @@ def test_is_the_greatest_over_the_way() -> None:
 
 
 @pytest.mark.slow
-def test_a_step_that_goes_nowhere_has_none() -> None:
+def test_a_step_that_goes_nowhere_has_none():
     nowhere = jax.tree.map(jnp.zeros_like, PARAMETERS)
     assert np.isnan(gradient_lipschitz_constant(jax.grad(quadratic), PARAMETERS, nowhere))
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_largest_eigenvalue_has_its_sign(sign: int) -> None:
+def test_the_largest_eigenvalue_has_its_sign(sign):
     def times(direction: Tree) -> Any:
         return hessian_times(jax.grad(lambda at: sign * quadratic(at)), PARAMETERS, direction)
 
@@ -199,7 +199,7 @@ def mean_gradient(examples: jax.Array) -> dict[str, jax.Array]:
     return {"kernel": mean[:2], "bias": mean[2:]}
 
 
-def test_two_slices_worked_by_hand() -> None:
+def test_two_slices_worked_by_hand():
     # Slices of 2 with means (3, 1, 0) and (1, 1, 2): |G_b|^2 = (10 + 6) / 2 = 8.
     # All 4: mean (2, 1, 1): |G_B|^2 = 6. |G|^2 = (4 * 6 - 2 * 8) / 2, trace = (8 - 6) / (1/2 - 1/4)
     slices = jnp.array([[[2.0, 2, 0], [4, 0, 0]], [[1, 0, 4], [1, 2, 0]]])
@@ -221,7 +221,7 @@ def test_two_slices_worked_by_hand() -> None:
     "optimizer",
     quick_few(["adam", "adamw", "rmsprop", "schedule_free_adamw", "soap"], {"adam", "soap"}),
 )
-def test_the_optimizers_own_metric_is_what_it_divides_by(optimizer: str) -> None:
+def test_the_optimizers_own_metric_is_what_it_divides_by(optimizer):
     functions = trainer("fc_6", optimizer, "constant", FORM)
     names = [name for name, _ in optimizer_definition(optimizer).search_space]
     values = dict.fromkeys(names, jnp.float32(0.5))
@@ -269,12 +269,12 @@ def test_the_optimizers_own_metric_is_what_it_divides_by(optimizer: str) -> None
     assert float(found["preconditioned_squared_norm"]) == pytest.approx(expected, rel=1e-3)
 
 
-def test_one_slice_is_not_enough() -> None:
+def test_one_slice_is_not_enough():
     with pytest.raises(UsageError, match="two slices of 4 training examples; leave out"):
         gradient_moments(mean_gradient, jnp.ones((1, 4, 3)), 4)
 
 
-def test_when_the_noise_is_measured_by_hand() -> None:
+def test_when_the_noise_is_measured_by_hand():
     # 3,000 examples are 5 steps of 700, and a 64th of a doubling is a factor of 1.010889: from
     # 510 steps on, that is 6 more (5.55 rounded), and from 600 on 7 (6.53).
     found = NOISE.steps({0: True, 620: True}, 700)
@@ -283,13 +283,13 @@ def test_when_the_noise_is_measured_by_hand() -> None:
     assert NOISE.steps({0: True, 3: False, 8: True}, 700) == [0, 5, 8]
 
 
-def test_others_are_measured_at_evaluations_of_every_split() -> None:
+def test_others_are_measured_at_evaluations_of_every_split():
     evaluations = {0: True, 1: False, 2: False, 5: True, 9: True}
     for name in MEASURES.keys() - {"gradient_noise_scale"}:
         assert MEASURES[name].steps(evaluations, 64) == [0, 5, 9]
 
 
-def test_what_is_drawn_follows_from_the_step_and_is_of_the_whole_split() -> None:
+def test_what_is_drawn_follows_from_the_step_and_is_of_the_whole_split():
     count = 300
     split = jnp.arange(count), -jnp.arange(count)
     measure = Measure(NOISE.function, drawn=1_000)
@@ -324,7 +324,7 @@ MEASURED = [(model, count) for model in ("fc_64", *MODELS) for count in (1_000, 
 @pytest.mark.parametrize(
     ("model", "count"), quick_few(MEASURED, {("fc_64", 50), ("resnet_50", 1_000)})
 )
-def test_every_model_can_be_measured(model: str, name: str, count: int) -> None:
+def test_every_model_can_be_measured(model, name, count):
     """By shapes alone."""
     definition, measure = model_definition(model), MEASURES[name]
     form: Form = COLOURS if re.match("res|vgg", model) else GREY_28

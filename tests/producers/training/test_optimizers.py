@@ -162,7 +162,7 @@ def float32(values: Values) -> dict[str, jax.Array]:
 
 @pytest.mark.parametrize("trial", quick_few([0, 1], [0]))
 @pytest.mark.parametrize("name", RULES)
-def test_steps_follow_the_formula(name: str, trial: int) -> None:
+def test_steps_follow_the_formula(name, trial):
     values = values_of(name, trial)
     found, evaluated = trained_and_evaluated(name, float32(values), START, GRADIENTS)
     assert evaluated is found
@@ -176,7 +176,7 @@ def test_steps_follow_the_formula(name: str, trial: int) -> None:
 
 @pytest.mark.parametrize("trial", quick_few([0, 1], [0]))
 @pytest.mark.parametrize("steps", quick_few(range(STEPS + 1), [0, STEPS]))
-def test_schedule_free_weights_are_averages(trial: int, steps: int) -> None:
+def test_schedule_free_weights_are_averages(trial, steps):
     values = values_of("schedule_free_adamw", trial)
     rate, beta1, beta2 = values["learning_rate"], values["beta1"], values["beta2"]
     found = trained_and_evaluated("schedule_free_adamw", float32(values), START, GRADIENTS[:steps])
@@ -193,7 +193,7 @@ def test_schedule_free_weights_are_averages(trial: int, steps: int) -> None:
         np.testing.assert_allclose(found[1][leaf], mean, rtol=1e-4, atol=1e-5)
 
 
-def test_soap_steps_as_the_authors_program_does() -> None:
+def test_soap_steps_as_the_authors_program_does():
     # Made by tests/support/soap_reference.py, with gradients that follow from the weights.
     reference = json.loads((Path(__file__).parent / "soap_reference.json").read_text())
     values = float32(reference["metaparameters"])
@@ -235,9 +235,7 @@ def muon_update(shape: tuple[int, ...], name: str = "kernel") -> np.ndarray:
         ((2, 3, 8), 6, "out"),
     ],
 )
-def test_muon_makes_orthogonal_matrices_of_the_size_of_adams(
-    shape: tuple[int, ...], rows: int, name: str
-) -> None:
+def test_muon_makes_orthogonal_matrices_of_the_size_of_adams(shape, rows, name):
     update = muon_update(shape, name).reshape(rows, -1)
     values = np.linalg.svd(update, compute_uv=False) / (0.2 * max(update.shape) ** 0.5)
     # Five iterations of Newton and Schulz, as Jordan tuned them, leave them about 1.
@@ -248,7 +246,7 @@ def test_muon_makes_orthogonal_matrices_of_the_size_of_adams(
 @pytest.mark.parametrize(
     ("shape", "name"), [((6,), "bias"), ((2, 3), "bias"), ((9, 4), "embedding")]
 )
-def test_muon_leaves_all_but_kernels_to_adam(shape: tuple[int, ...], name: str) -> None:
+def test_muon_leaves_all_but_kernels_to_adam(shape, name):
     # Adam's first step has the size of the learning rate; with Nesterov's momentum a little over:
     # 0.9 * 0.1 / (1 - 0.9^2) + 0.1 / (1 - 0.9).
     update = muon_update(shape, name)
@@ -262,7 +260,7 @@ def test_muon_leaves_all_but_kernels_to_adam(shape: tuple[int, ...], name: str) 
         {("muon", "logits"), ("muon_hidden", "layers")},
     ),
 )
-def test_muon_hidden_leaves_the_output_layer_to_adam(name: str, output: str) -> None:
+def test_muon_hidden_leaves_the_output_layer_to_adam(name, output):
     shapes = {"dense": (3, 4), "logits": (4, 5)}
     start: Any = {layer: {"kernel": np.ones(shape)} for layer, shape in shapes.items()}
     if output == "layers":
@@ -276,7 +274,7 @@ def test_muon_hidden_leaves_the_output_layer_to_adam(name: str, output: str) -> 
     assert adams == [False, name == "muon_hidden"]
 
 
-def test_muon_decays_kernels_alone() -> None:
+def test_muon_decays_kernels_alone():
     values = float32({"learning_rate": 0.5, "momentum": 0.9})
     with_and_without = [
         trained("muon", values | {"weight_decay": jnp.float32(decay)}, START, GRADIENTS[:1])
@@ -287,7 +285,7 @@ def test_muon_decays_kernels_alone() -> None:
     assert (decayed["bias"] == 0).all()
 
 
-def test_search_spaces_are_read_without_jax() -> None:
+def test_search_spaces_are_read_without_jax():
     program = (
         "import sys, producers.training.optimizers; assert not {'jax', 'optax'} & {*sys.modules}"
     )

@@ -55,7 +55,7 @@ def assert_equivalent(found: tuple[BlockRecord, Any], expected: tuple[BlockRecor
         np.testing.assert_allclose(one[:TRIALS], other[:TRIALS], rtol=TOLERANCE, atol=TOLERANCE)
 
 
-def test_curves_depend_neither_on_devices_nor_on_micro_batches() -> None:
+def test_curves_depend_neither_on_devices_nor_on_micro_batches():
     found = trained("normalised", TWO_TRIALS_BY_FOUR, 8)
     assert_equivalent(found, trained("normalised", ONE))
 
@@ -66,22 +66,20 @@ def test_curves_depend_neither_on_devices_nor_on_micro_batches() -> None:
     ("problem", "micro_batch"),
     [("fc", 8), ("normalised", 8), ("resnet", 32), ("pairs", 4), ("transformer", 4)],
 )
-def test_whole_models_with_and_without_micro_batches(
-    problem: str, micro_batch: int, devices: tuple[int, int]
-) -> None:
+def test_whole_models_with_and_without_micro_batches(problem, micro_batch, devices):
     # Micro-batches of texts have different numbers of tokens.
     for most in (None, micro_batch):
         assert_equivalent(trained(problem, devices, most), trained(problem, ONE))
 
 
-def test_running_statistics_leave_their_start() -> None:
+def test_running_statistics_leave_their_start():
     statistics = trained("normalised", ONE)[1].statistics["first_norm"]
     assert statistics["variance"][...].shape == (TRIALS, 4)
     assert (np.abs(statistics["variance"][...] - 1) > 0.01).all()
 
 
 @pytest.mark.slow
-def test_trials_of_devices_of_their_own_are_bit_for_bit_those_of_one() -> None:
+def test_trials_of_devices_of_their_own_are_bit_for_bit_those_of_one():
     assert_same(trained("fc", TRIAL_EACH)[0], trained("fc", ONE)[0])
 
 
@@ -98,7 +96,7 @@ def _optimised() -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_optimised")
 @pytest.mark.parametrize("problem", ["fc", "normalised", "transformer"])
-def test_optimised_programs_train_a_trial_beside_others_as_alone(problem: str) -> None:
+def test_optimised_programs_train_a_trial_beside_others_as_alone(problem):
     beside = train(problem, devices=8)
     first = rows(beside)["trial_id"] == 0
     of_first = {name: values[first] for name, values in rows(beside).items()}
@@ -112,13 +110,11 @@ def test_optimised_programs_train_a_trial_beside_others_as_alone(problem: str) -
     ("micro_batch", "batch_size", "shape"),
     [(None, 16, (1, 16)), (100, 16, (1, 16)), (5, 16, (4, 4)), (7, 12, (2, 6)), (4, 7, (7, 1))],
 )
-def test_micro_batches_are_the_largest_that_divide_the_batch(
-    micro_batch: int | None, batch_size: int, shape: tuple[int, int]
-) -> None:
+def test_micro_batches_are_the_largest_that_divide_the_batch(micro_batch, batch_size, shape):
     assert compiled("fc", 1, 1, 1, False, micro_batch).batch_shape(batch_size) == shape
 
 
-def test_micro_batches_are_of_whole_ghost_batches() -> None:
+def test_micro_batches_are_of_whole_ghost_batches():
     mesh, functions = device_mesh(jax.devices()[:1]), PROBLEMS["fc"].trainer
     sizes: dict[str, Any] = {"evaluation_batch": 8, "divisor": 32, "micro_batch": 50}
     program = BlockProgram(functions, mesh, lanes=1, shared_batches=False, **sizes)
@@ -126,7 +122,7 @@ def test_micro_batches_are_of_whole_ghost_batches() -> None:
     assert program.batch_shape(96) == (3, 32)
 
 
-def test_devices_have_to_be_divisible() -> None:
+def test_devices_have_to_be_divisible():
     with pytest.raises(UsageError, match="8 devices cannot be divided into groups of 3"):
         device_mesh(jax.devices(), devices_a_trial=3)
 
@@ -154,14 +150,14 @@ HOSTS: list[Any] = [MadeUpDevice(number, "gpu", number % 4) for number in range(
 
 
 @pytest.mark.parametrize("devices_a_trial", [1, 2, 4, 8])
-def test_devices_that_share_batches_are_in_one_slice(devices_a_trial: int) -> None:
+def test_devices_that_share_batches_are_in_one_slice(devices_a_trial):
     rows = device_mesh(SLICES, devices_a_trial=devices_a_trial).devices
     assert rows.shape == (24 // devices_a_trial, devices_a_trial)
     assert {each.id for each in rows.flat} == set(range(24))
     assert {len({each.slice_index for each in row}) for row in rows} == {1}
 
 
-def test_a_batch_of_two_slices_is_refused() -> None:
+def test_a_batch_of_two_slices_is_refused():
     sentence = (
         "8 devices of a slice cannot be divided into groups of 12; choose a divisor of 8 with"
     )
@@ -170,7 +166,7 @@ def test_a_batch_of_two_slices_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("devices_a_trial", "hosts"), [(2, 1), (4, 1), (8, 2), (16, 4)])
-def test_devices_that_share_batches_are_of_few_hosts(devices_a_trial: int, hosts: int) -> None:
+def test_devices_that_share_batches_are_of_few_hosts(devices_a_trial, hosts):
     rows = device_mesh(HOSTS, devices_a_trial=devices_a_trial).devices
     assert {each.id for each in rows.flat} == set(range(16))
     assert {len({each.process_index for each in row}) for row in rows} == {hosts}
@@ -235,7 +231,7 @@ def measurements(found: Rows) -> Rows:
 
 @pytest.mark.slow
 @cases(*ALL_CASES)
-def test_processes_agree_with_a_process_alone(found: list[Rows], case: str) -> None:
+def test_processes_agree_with_a_process_alone(found, case):
     settings = CASES["diverging" if case == RESUMED else case]
     same: dict[str, Any] = {each: settings.get(each) for each in ("diverging", "evaluations")}
     alone = train("fc", shared=settings.get("shared", False), **same)
@@ -245,15 +241,13 @@ def test_processes_agree_with_a_process_alone(found: list[Rows], case: str) -> N
 
 
 @pytest.mark.slow
-def test_what_was_resumed_is_bit_for_bit_what_was_not_stopped(
-    by_case: list[dict[str, Rows]],
-) -> None:
+def test_what_was_resumed_is_bit_for_bit_what_was_not_stopped(by_case):
     assert_same(by_case[0][RESUMED], measurements(by_case[0]["diverging"]))
 
 
 @pytest.mark.slow
 @cases("one trial on all", "micro-batches", "trials apart")
-def test_each_process_reads_its_half(found: list[Rows]) -> None:
+def test_each_process_reads_its_half(found):
     """Of every trial's batches, or the batches of half the trials."""
     requested = [of_process["training"] for of_process in found]
     assert [len(numbers) for numbers in requested] == [4 * EXAMPLES_OF_A_TRIAL // 2] * 2
@@ -265,20 +259,20 @@ def test_each_process_reads_its_half(found: list[Rows]) -> None:
 
 @pytest.mark.slow
 @cases("shared batches")
-def test_processes_with_trials_of_their_own_read_all_shared_batches(found: list[Rows]) -> None:
+def test_processes_with_trials_of_their_own_read_all_shared_batches(found):
     # Each process has devices for whole batches of its trials, which are the same batches.
     assert [len(of_process["training"]) for of_process in found] == [EXAMPLES_OF_A_TRIAL] * 2
 
 
 @pytest.mark.slow
 @cases("diverging")
-def test_trials_that_end_are_no_longer_read(found: list[Rows]) -> None:
+def test_trials_that_end_are_no_longer_read(found):
     requested = sum(len(of_process["training"]) for of_process in found)
     assert len(DIVERGING) == 3
     assert requested < 0.9 * 4 * 16 * max(MANY_CALLS)
 
 
-def test_hosts_that_nothing_names_are_refused() -> None:
+def test_hosts_that_nothing_names_are_refused():
     # JAX joins hosts only before it has looked for devices, so in a process of its own.
     environment = {name: value for name, value in os.environ.items() if name[:4] != "JAX_"}
     words = [sys.executable, "-c", "from producers.devices import join_hosts; join_hosts()"]
@@ -288,7 +282,7 @@ def test_hosts_that_nothing_names_are_refused() -> None:
     assert "set JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES" in process.stderr
 
 
-def test_a_number_of_processes_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_of_processes_that_is_none_is_refused(monkeypatch):
     monkeypatch.setenv("JAX_NUM_PROCESSES", "two")
     with pytest.raises(UsageError, match="JAX_NUM_PROCESSES is 'two'"):
         join_hosts()

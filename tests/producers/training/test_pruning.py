@@ -49,9 +49,7 @@ def kernels(masks: dict[str, dict[str, jax.Array]]) -> np.ndarray:
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(arrays.arrays(np.float32, 20, elements=SENSITIVITY), st.floats(0, 1))
-def test_keeps_exactly_as_many_as_asked_and_ties_by_position(
-    values: np.ndarray, sparsity: float
-) -> None:
+def test_keeps_exactly_as_many_as_asked_and_ties_by_position(values, sparsity):
     sensitivity = tree(values)
     found = masks(sensitivity, sensitivity, sparsity)
     kept = round((1 - sparsity) * 20)
@@ -62,7 +60,7 @@ def test_keeps_exactly_as_many_as_asked_and_ties_by_position(
     assert found["b"]["bias"].all()
 
 
-def test_biases_that_start_at_zero_are_pruned_first_by_hand() -> None:
+def test_biases_that_start_at_zero_are_pruned_first_by_hand():
     """As in the sparsity study: 4 + 2 weights and 2 + 1 biases, a third of them removed."""
     parameters = {
         "first": {"kernel": jnp.array([[1.0, -2.0], [0.5, 4.0]]), "bias": jnp.zeros(2)},
@@ -80,7 +78,7 @@ def test_biases_that_start_at_zero_are_pruned_first_by_hand() -> None:
     assert most["second"]["kernel"].tolist() == [[True], [False]]
 
 
-def test_the_sparsity_studys_network_keeps_as_many_as_its_program() -> None:
+def test_the_sparsity_studys_network_keeps_as_many_as_its_program():
     """Of 800 + 51,200 + 10,240 weights and 32 + 64 + 10 biases."""
     start = trainer("simple_cnn", "sgd", "constant").start
     parameters = jax.eval_shape(start, jax.ShapeDtypeStruct((), jnp.uint32)).parameters
@@ -88,7 +86,7 @@ def test_the_sparsity_studys_network_keeps_as_many_as_its_program() -> None:
     assert kept_weights(parameters, 0.9, biases=True) == 6_235
 
 
-def test_weight_matrices_are_told_by_axes_and_names() -> None:
+def test_weight_matrices_are_told_by_axes_and_names():
     shapes: dict[str, dict[str, tuple[int, ...]]] = {
         "attention": {"kernel": (8, 2, 4), "bias": (2, 4)},
         "norm": {"scale": (8,), "bias": (8,)},
@@ -139,7 +137,7 @@ def weights_of(tree: Any, trial: int) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trial", range(TRIALS))
-def test_the_weights_of_highest_sensitivity_over_all_examples_are_kept(trial: int) -> None:
+def test_the_weights_of_highest_sensitivity_over_all_examples_are_kept(trial):
     state = jax.tree.map(lambda a: a[trial], starts())
     split = made_up_split(TRAINER.form, TRAINING_EXAMPLES, 1)
     gradients = jax.jit(TRAINER.gradient)(state, {}, (split.inputs, split.targets)).gradients
@@ -151,7 +149,7 @@ def test_the_weights_of_highest_sensitivity_over_all_examples_are_kept(trial: in
     assert sensitivity[kept].min() > 0
 
 
-def test_pruned_weights_stay_zero_and_the_masks_as_they_were() -> None:
+def test_pruned_weights_stay_zero_and_the_masks_as_they_were():
     _, states = trained(SPARSITY)
     program = compiled("fc", 1, 1, 1, False, None)
     split = made_up_split(TRAINER.form, TRAINING_EXAMPLES, 1)
@@ -171,7 +169,7 @@ def test_pruned_weights_stay_zero_and_the_masks_as_they_were() -> None:
         )
 
 
-def test_averages_of_weights_are_those_of_the_pruned_network() -> None:
+def test_averages_of_weights_are_those_of_the_pruned_network():
     functions = trainer("fc_6", "schedule_free_adamw", "constant", IMAGES)
     values = dict.fromkeys(("learning_rate", *functions.optimizer.metaparameters), jnp.float32(0.1))
     split = made_up_split(IMAGES, 5, 1)
@@ -188,7 +186,7 @@ def test_averages_of_weights_are_those_of_the_pruned_network() -> None:
         assert not np.asarray(weights)[~np.asarray(mask)].any()
 
 
-def test_biases_are_pruned_where_the_workload_says_so() -> None:
+def test_biases_are_pruned_where_the_workload_says_so():
     _, states = train_to_states("fc", sparsity=SPARSITY, prune_biases=True)
     matrices = jax.tree.leaves(weight_matrices(SHAPES))
     parameters = jax.tree.leaves(states.parameters)

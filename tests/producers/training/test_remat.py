@@ -26,7 +26,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in WITH_REMAT] + 
 
 
 @pytest.mark.parametrize(("problem", "options"), quick_few(CASES, [CASES[2]]))
-def test_curves_and_states_are_those_without(problem: str, options: dict[str, Any]) -> None:
+def test_curves_and_states_are_those_without(problem, options):
     """Of positions that some chunks have no tokens at, and devices and parts that share batches."""
     record, states = train_to_states(problem)
     found, found_states = train_to_states(WITH_REMAT[problem], **options)
@@ -65,14 +65,14 @@ def temporary_bytes(
 
 
 @pytest.mark.slow
-def test_logits_of_a_part_of_the_positions_exist_at_a_time() -> None:
+def test_logits_of_a_part_of_the_positions_exist_at_a_time():
     sizes = (1, 8, 16, 2)
     assert min(temporary_bytes(Transformer, sizes, remat=False)) > LOGITS
     assert max(temporary_bytes(Transformer, sizes, remat=True)) < LOGITS / 2
 
 
 @pytest.mark.slow
-def test_gates_of_an_lstm_are_not_kept() -> None:
+def test_gates_of_an_lstm_are_not_kept():
     """But for what inputs add to all of them, they would be kept at each position."""
     cells = 2_000
     gates = 4 * BATCH * FORM.length * 4 * cells

@@ -45,7 +45,7 @@ def shown(form: ImageForm, images: np.ndarray) -> np.ndarray:
     return np.asarray(functions.logits(state.parameters, state.statistics, jnp.asarray(images)))
 
 
-def test_pixels_are_standardised_by_the_data_set() -> None:
+def test_pixels_are_standardised_by_the_data_set():
     images = np.array([[[0, 255], [51, 102]]], np.uint8)
     form = ImageForm(2, 2, 1, 10, mean=(0.4,), deviation=(0.2,))
     np.testing.assert_allclose(shown(form, images), [[-2.0, 3.0, -1.0, 0.0]], atol=1e-6)
@@ -54,7 +54,7 @@ def test_pixels_are_standardised_by_the_data_set() -> None:
     np.testing.assert_allclose(shown(form, colours), [[-2.0, -1.0, 0.5]], atol=1e-6)
 
 
-def test_pixels_are_standardised_by_the_image() -> None:
+def test_pixels_are_standardised_by_the_image():
     images = np.random.default_rng(1).integers(0, 256, (5, 32, 32, 3), dtype=np.uint8)
     images[1] //= 16
     # All pixels alike, and all but one: their deviations are below the least that is divided by.
@@ -87,7 +87,7 @@ class Dropped(nnx.Module):
 
 
 @pytest.mark.slow
-def test_random_state_goes_on_where_gradients_are_accumulated_and_measured() -> None:
+def test_random_state_goes_on_where_gradients_are_accumulated_and_measured():
     form = ArrayForm((4,), classes=2)
     rule, constant = optimizer_definition("sgd"), schedule_definition("constant")
     functions = Trainer(Dropped, form, objective_for(form), rule, constant)
@@ -111,7 +111,7 @@ def test_random_state_goes_on_where_gradients_are_accumulated_and_measured() -> 
     jax.eval_shape(measure, state, values, (inputs, targets))
 
 
-def test_initial_weights_follow_from_the_seed_alone() -> None:
+def test_initial_weights_follow_from_the_seed_alone():
     start = jax.jit(trainer("fc_8", "sgd", "constant").start)
     first, again, other = (start(jnp.uint32(seed)).parameters for seed in (1, 1, 2))
     assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), first, again))
@@ -126,7 +126,7 @@ def test_initial_weights_follow_from_the_seed_alone() -> None:
     [("constant", 10**6, 0.8)]
     + [("linear_decay", *each) for each in ((0, 0.8), (50, 0.44), (100, 0.08), (500, 0.08))],
 )
-def test_schedules_by_hand(schedule: str, step: int, expected: float) -> None:
+def test_schedules_by_hand(schedule, step, expected):
     metaparameters = {
         "learning_rate": jnp.float32(0.8),
         "end_learning_rate_factor": jnp.float32(0.1),
@@ -136,7 +136,7 @@ def test_schedules_by_hand(schedule: str, step: int, expected: float) -> None:
     assert float(value) == pytest.approx(expected, rel=1e-6)
 
 
-def test_unknown_names_are_refused() -> None:
+def test_unknown_names_are_refused():
     with pytest.raises(UsageError, match="unknown optimizer 'sdg'; closest: sgd"):
         optimizer_definition("sdg")
     with pytest.raises(UsageError, match="unknown learning-rate schedule 'constnt'"):
@@ -178,7 +178,7 @@ def exact_average_precision(scores: np.ndarray, present: np.ndarray) -> float:
     return float(found)
 
 
-def test_classification() -> None:
+def test_classification():
     targets = np.array([1, 0], np.uint8)
     expected = -(log_softmax(LOGITS)[0, 1] + log_softmax(LOGITS)[1, 0])
     total, count = Classification().loss(jnp.asarray(LOGITS), jnp.asarray(targets), {})
@@ -190,7 +190,7 @@ def test_classification() -> None:
     assert found["classification_error"] == 0.5
 
 
-def test_label_smoothing_spreads_probability_over_the_other_classes() -> None:
+def test_label_smoothing_spreads_probability_over_the_other_classes():
     targets = np.array([0, 2], np.uint8)
     smoothing = 0.3
     wanted = np.array([[0.7, 0.15, 0.15], [0.15, 0.15, 0.7]])
@@ -204,7 +204,7 @@ def test_label_smoothing_spreads_probability_over_the_other_classes() -> None:
     assert without == pytest.approx(-log_softmax(LOGITS)[np.arange(2), targets].mean(), rel=1e-6)
 
 
-def test_next_tokens_count_and_padding_does_not() -> None:
+def test_next_tokens_count_and_padding_does_not():
     random = np.random.default_rng(3)
     logits = random.normal(size=(3, 4, 6)).astype(np.float32)
     targets = np.array([[3, 4, 2, 0], [5, 2, 0, 0], [0, 0, 0, 0]], np.int32)
@@ -224,7 +224,7 @@ def test_next_tokens_count_and_padding_does_not() -> None:
 
 
 @pytest.mark.parametrize("name", quick_few(["pairs", "transformer with remat"], {"pairs"}))
-def test_a_batch_of_empty_texts_has_no_loss_and_no_gradient(name: str) -> None:
+def test_a_batch_of_empty_texts_has_no_loss_and_no_gradient(name):
     functions = PROBLEMS[name].trainer
     state, empty = functions.start(jnp.uint32(0)), jnp.zeros((2, 2, TEXTS.length), jnp.int32)
     found = [
@@ -240,7 +240,7 @@ SEVERAL_LOGITS = np.array([[0.0, 3.0, -2.0], [1.0, -1.0, 0.5]], np.float32)
 SEVERAL = np.array([[1, 0, 0], [0, 0, 1]], np.uint8)
 
 
-def test_several_labels() -> None:
+def test_several_labels():
     probability = 1 / (1 + np.exp(-SEVERAL_LOGITS.astype(np.float64)))
     expected = -np.log(np.where(SEVERAL == 1, probability, 1 - probability)).sum()
     total, images = MultiLabel().loss(jnp.asarray(SEVERAL_LOGITS), jnp.asarray(SEVERAL), {})
@@ -252,7 +252,7 @@ def test_several_labels() -> None:
     assert found["average_precision"] == pytest.approx((1 / 3 + 2 / 4) / 2)
 
 
-def test_label_smoothing_of_several_labels_by_hand() -> None:
+def test_label_smoothing_of_several_labels_by_hand():
     """With 0.1, classes that are there are wanted with 0.95 and all others with 0.05."""
 
     def mean(logits: jax.Array) -> jax.Array:
@@ -273,7 +273,7 @@ def test_label_smoothing_of_several_labels_by_hand() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_average_precision_is_exact_with_ties(seed: int) -> None:
+def test_average_precision_is_exact_with_ties(seed):
     random = np.random.default_rng(seed)
     # Few scores, far apart: many ties, none made by the bins.
     levels = np.linspace(-4, 4, 9)
@@ -285,7 +285,7 @@ def test_average_precision_is_exact_with_ties(seed: int) -> None:
     assert found == pytest.approx(expected, rel=1e-9)
 
 
-def test_average_precision_without_a_positive_label() -> None:
+def test_average_precision_without_a_positive_label():
     found = metrics_of(MultiLabel(), (LOGITS, np.zeros((2, 3), np.uint8)))
     assert np.isnan(found["average_precision"])
     assert np.isfinite(found["cross_entropy_error"])

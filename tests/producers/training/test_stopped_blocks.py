@@ -1,6 +1,5 @@
 """Trials that advance together: when they stop, and the rows of those that train on up to there."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ def up_to(whole: Rows, step: int) -> Rows:
     return {name: values[kept] for name, values in whole.items()}
 
 
-def test_a_block_stops_at_the_first_evaluation_past_its_goal(whole: Rows) -> None:
+def test_a_block_stops_at_the_first_evaluation_past_its_goal(whole):
     record = stopped(whole)
     found = rows(record)
     last = int(found["step"].max())
@@ -59,14 +58,14 @@ def test_a_block_stops_at_the_first_evaluation_past_its_goal(whole: Rows) -> Non
     assert [record.status(trial) for trial in range(TRIALS)] == [*["COMPLETE"] * 3, "INFEASIBLE"]
 
 
-def test_trials_far_from_the_goal_are_evaluated_with_everyone_alone() -> None:
+def test_trials_far_from_the_goal_are_evaluated_with_everyone_alone():
     far = FirstToGoal(Goal(METRIC, 1e-9), TRIALS, everyone=[0, 12, 24])
     found = rows(train("normalised", evaluations=EVALUATIONS, rule=far))
     evaluated = found["step"][np.isfinite(found[METRIC])]
     assert set(evaluated) == {0, 12, 24}
 
 
-def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole: Rows, tmp_path: Path) -> None:
+def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole, tmp_path):
     def trained(checkpoints: Checkpoints | None) -> BlockRecord:
         return train(
             "normalised",
@@ -89,7 +88,7 @@ def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole: Rows, tmp_pa
         assert again.steps(trial) == undisturbed.steps(trial)
 
 
-def test_running_trials_are_dealt_out_evenly_to_the_devices() -> None:
+def test_running_trials_are_dealt_out_evenly_to_the_devices():
     slots = Slots(8, lambda trials: -(-trials // 4) * 4)
     slots.stop(np.array([0, 1, 4]))
     # Two slots a device, and five trials alive: no device can have fewer than two.
@@ -117,12 +116,12 @@ ERROR = Goal("val_classification_error", 0.03)
         (Goal("val_average_precision", 0.03, maximize=True, inclusive=True), [False, True, True]),
     ],
 )
-def test_a_goal_is_reached_past_it_or_at_it(goal: Goal, reached: list[bool]) -> None:
+def test_a_goal_is_reached_past_it_or_at_it(goal, reached):
     # 149, 150 and 151 errors of 5,000, as evaluations divide them.
     assert goal.reached(np.array([149, 150, 151]) / 5_000).tolist() == reached
 
 
-def test_not_a_number_reaches_nothing_and_is_the_worst() -> None:
+def test_not_a_number_reaches_nothing_and_is_the_worst():
     for goal in (ERROR, Goal("val_average_precision", 0.3, maximize=True)):
         values = np.array([np.nan, 0.5])
         assert not goal.reached(values)[0]
@@ -135,7 +134,7 @@ def observe(rule: FirstToGoal, step: int, values: dict[int, float]) -> list[int]
     return sorted(dropped.tolist())
 
 
-def test_trials_near_the_goal_are_evaluated_more_often_than_the_others() -> None:
+def test_trials_near_the_goal_are_evaluated_more_often_than_the_others():
     rule = FirstToGoal(ERROR, 3, everyone=[0, 10])
     assert rule.due(0).tolist() == [True, True, True]
     observe(rule, 0, {0: 0.9, 1: 0.9, 2: 0.9})
@@ -147,7 +146,7 @@ def test_trials_near_the_goal_are_evaluated_more_often_than_the_others() -> None
     assert rule.due(12).tolist() == [True, False, False]
 
 
-def test_the_third_past_the_goal_ends_it_where_three_have_to_be() -> None:
+def test_the_third_past_the_goal_ends_it_where_three_have_to_be():
     # No more can be past it than there are.
     alone = FirstToGoal(ERROR, 1, everyone=[], reaching=3)
     observe(alone, 10, {0: 0.02})
@@ -161,7 +160,7 @@ def test_the_third_past_the_goal_ends_it_where_three_have_to_be() -> None:
     assert rule.ended
 
 
-def test_a_trial_is_dropped_when_a_leader_was_ahead_four_times_as_fast() -> None:
+def test_a_trial_is_dropped_when_a_leader_was_ahead_four_times_as_fast():
     rule = FirstToGoal(Goal(ERROR.metric, 0.15), 3, everyone=[], dropping=4)
     # The untrained networks say nothing of who leads.
     assert observe(rule, 0, {0: 0.80, 1: 0.90, 2: 0.95}) == []
@@ -175,7 +174,7 @@ def test_a_trial_is_dropped_when_a_leader_was_ahead_four_times_as_fast() -> None
     assert observe(rule, 41, {0: 0.20, 2: 0.70}) == []
 
 
-def test_a_leader_that_diverges_drops_nobody_and_leads_no_more() -> None:
+def test_a_leader_that_diverges_drops_nobody_and_leads_no_more():
     """As one that led at batch size 4,096 and dropped all others at step 4."""
     rule = FirstToGoal(ERROR, 3, everyone=[], dropping=4)
     assert observe(rule, 1, {0: 0.30, 1: 0.80, 2: 0.90}) == []
@@ -187,7 +186,7 @@ def test_a_leader_that_diverges_drops_nobody_and_leads_no_more() -> None:
     assert observe(rule, 12, {1: 0.60}) == []
 
 
-def test_leaders_of_earlier_rounds_drop_trials_too() -> None:
+def test_leaders_of_earlier_rounds_drop_trials_too():
     rule = FirstToGoal(ERROR, 1, everyone=[], dropping=2, leader=[(0, 0.9), (5, 0.4), (8, 0.1)])
     assert observe(rule, 10, {0: 0.40}) == []
     assert observe(rule, 14, {0: 0.45}) == []  # its best is still 0.40
@@ -195,7 +194,7 @@ def test_leaders_of_earlier_rounds_drop_trials_too() -> None:
 
 
 @given(st.data())
-def test_dropped_trials_are_those_that_are_behind(data: st.DataObject) -> None:
+def test_dropped_trials_are_those_that_are_behind(data):
     """Compares with the rule in words, worked out from the whole history at each evaluation."""
     trials = data.draw(st.integers(1, 4))
     steps = sorted(data.draw(st.sets(st.integers(1, 60), min_size=1, max_size=8)))

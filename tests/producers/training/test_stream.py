@@ -4,7 +4,6 @@ import functools
 import time
 import tracemalloc
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from producers.cli.speed import hearing_of_waits
-from producers.datasets.forms import GREY_28, Form
+from producers.datasets.forms import GREY_28
 from producers.datasets.split import Split
 from producers.training import stream
 from producers.training.batches import BatchStream
@@ -50,7 +49,7 @@ def in_memory(shared: bool, diverging: bool) -> BlockRecord:
         pytest.param(False, True, marks=pytest.mark.slow),
     ],
 )
-def test_curves_are_bit_for_bit_those_of_a_split_in_memory(shared: bool, diverging: bool) -> None:
+def test_curves_are_bit_for_bit_those_of_a_split_in_memory(shared, diverging):
     record = train("fc", streamed=True, shared=shared, diverging=DIVERGING if diverging else None)
     assert_same(record, in_memory(shared, diverging))
     if diverging:
@@ -58,7 +57,7 @@ def test_curves_are_bit_for_bit_those_of_a_split_in_memory(shared: bool, divergi
 
 
 @pytest.mark.slow
-def test_several_devices_read_what_one_does() -> None:
+def test_several_devices_read_what_one_does():
     splits = splits_of(compiled("fc", 8, 4, 1, False, None), streamed=True)
     record = train("fc", devices=8, devices_a_trial=4, splits=splits)
     assert_close(record, in_memory(False, False))
@@ -68,7 +67,7 @@ def test_several_devices_read_what_one_does() -> None:
     assert_close(eight, train("fc", streamed=True, augmentation=True))
 
 
-def test_augmentation_follows_from_the_seed_alone() -> None:
+def test_augmentation_follows_from_the_seed_alone():
     augmented = train("fc", streamed=True, augmentation=True)
     assert_same(train("fc", streamed=True, augmentation=True), augmented)
     losses = rows(augmented)["batch_cross_entropy_error"]
@@ -94,9 +93,7 @@ def test_augmentation_follows_from_the_seed_alone() -> None:
         pytest.param("pairs", replace(TEXTS, length=60), 7, marks=pytest.mark.slow),
     ],
 )
-def test_evaluation_counts_every_example_once(
-    monkeypatch: pytest.MonkeyPatch, problem: str, form: Form, examples: int
-) -> None:
+def test_evaluation_counts_every_example_once(monkeypatch, problem, form, examples):
     monkeypatch.setattr(stream, "_BYTES_A_CALL", 1)
     program = compiled(problem, 1, 1, 1, False, None)
     split = made_up_split(form, examples, 3)
@@ -120,13 +117,13 @@ def test_evaluation_counts_every_example_once(
             np.testing.assert_allclose(metrics["classification_error"][1], wrong, rtol=1e-12)
 
 
-def test_calls_end_at_every_target() -> None:
+def test_calls_end_at_every_target():
     assert calls([0, 2, 7], 3, 0) == [(0, 2), (2, 3), (5, 2)]
     assert calls([0, 2, 7], 3, 4) == [(4, 3)]
     assert calls([0, 2, 7], 3, 7) == []
 
 
-def test_an_error_of_reading_reaches_the_one_who_trains() -> None:
+def test_an_error_of_reading_reaches_the_one_who_trains():
     class Damaged(CountedSource):
         def read(self, examples: np.ndarray, augmentation: np.random.Generator | None) -> Split:
             raise OSError(f"cannot read {len(examples)} examples, {augmentation}")
@@ -143,7 +140,7 @@ sizes = st.integers(1, 12)
 
 
 @given(examples=sizes, batch=sizes, steps=st.integers(1, 30), seed=st.integers(0, 2**31 - 1))
-def test_every_epoch_is_a_permutation(examples: int, batch: int, steps: int, seed: int) -> None:
+def test_every_epoch_is_a_permutation(examples, batch, steps, seed):
     stream = BatchStream(seed, examples, batch).take(0, steps)
     assert stream.shape == (steps, batch)
     assert stream.dtype == np.int32
@@ -152,9 +149,7 @@ def test_every_epoch_is_a_permutation(examples: int, batch: int, steps: int, see
 
 
 @given(examples=sizes, batch=sizes, cuts=st.lists(st.integers(1, 9), min_size=1, max_size=5))
-def test_it_does_not_matter_how_many_steps_are_taken_at_a_time(
-    examples: int, batch: int, cuts: list[int]
-) -> None:
+def test_it_does_not_matter_how_many_steps_are_taken_at_a_time(examples, batch, cuts):
     whole = BatchStream(3, examples, batch).take(0, sum(cuts))
     stream, step, pieces = BatchStream(3, examples, batch), 0, []
     for count in cuts:
@@ -163,7 +158,7 @@ def test_it_does_not_matter_how_many_steps_are_taken_at_a_time(
     assert (np.concatenate(pieces) == whole).all()
 
 
-def test_the_order_is_pinned() -> None:
+def test_the_order_is_pinned():
     """Recorded seeds are worth nothing once the order that follows from them changes."""
     assert BatchStream(11, 8, 4).take(0, 4).tolist() == [
         [4, 7, 2, 6],
@@ -174,7 +169,7 @@ def test_the_order_is_pinned() -> None:
 
 
 @pytest.mark.slow
-def test_waits_for_examples_are_told() -> None:
+def test_waits_for_examples_are_told():
     class Slow(CountedSource):
         def read(self, examples: np.ndarray, augmentation: np.random.Generator | None) -> Split:
             time.sleep(0.1)
@@ -207,9 +202,7 @@ def test_waits_for_examples_are_told() -> None:
         pytest.param("transformer", 1, {}, marks=pytest.mark.slow),
     ],
 )
-def test_steps_in_parts_are_those_of_whole_batches(
-    monkeypatch: pytest.MonkeyPatch, problem: str, bytes_a_call: int, options: dict[str, Any]
-) -> None:
+def test_steps_in_parts_are_those_of_whole_batches(monkeypatch, problem, bytes_a_call, options):
     options = {"micro_batch": 4, "streamed": True} | options
     whole = train(problem, **options)
     monkeypatch.setattr(stream, "_BYTES_OF_A_STEP", 0)
@@ -239,7 +232,7 @@ def peak_of_step(batch_size: int, micro_batch: int) -> int:
 
 
 @pytest.mark.slow
-def test_a_host_holds_parts_of_a_large_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_holds_parts_of_a_large_batch(monkeypatch):
     batch_size, micro_batch = 8_192, 128
     a_step = batch_size * 28 * 28
     # Whole batches take several times their bytes, some calls ahead.

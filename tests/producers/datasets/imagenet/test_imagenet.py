@@ -2,7 +2,6 @@ import hashlib
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -83,7 +82,7 @@ def images(split: Split) -> list[bytes]:
     return [image.tobytes() for image in split.inputs]
 
 
-def test_every_image_is_decoded_from_its_own_file(folders: Path) -> None:
+def test_every_image_is_decoded_from_its_own_file(folders):
     data = load(folders)
     labels = {
         decode(content, "x", FORM).tobytes(): label - 1
@@ -104,7 +103,7 @@ def test_every_image_is_decoded_from_its_own_file(folders: Path) -> None:
 
 
 @pytest.mark.parametrize("subset", [None, "half_images", "half_classes"])
-def test_shards_equal_class_folders(folders: Path, shards: Path, subset: str | None) -> None:
+def test_shards_equal_class_folders(folders, shards, subset):
     one, other = load(folders, subset), load(shards, subset)
     assert one.form == other.form
     for split in ("train", "validation", "test"):
@@ -113,7 +112,7 @@ def test_shards_equal_class_folders(folders: Path, shards: Path, subset: str | N
         np.testing.assert_array_equal(ours.targets, theirs.targets, strict=True)
 
 
-def test_shards_may_be_many_and_lie_by_split(tmp_path: Path, shards: Path) -> None:
+def test_shards_may_be_many_and_lie_by_split(tmp_path, shards):
     write_shards(tmp_path / "train", "train", listed(TRAINING), 5)
     write_shards(tmp_path / "validation", "validation", listed(VALIDATION), 2)
     one, other = load(tmp_path), load(shards)
@@ -122,14 +121,14 @@ def test_shards_may_be_many_and_lie_by_split(tmp_path: Path, shards: Path) -> No
     assert sorted(images(read(one.validation))) == sorted(images(read(other.validation)))
 
 
-def test_half_of_the_images_is_of_training_alone(folders: Path) -> None:
+def test_half_of_the_images_is_of_training_alone(folders):
     whole, half = load(folders), load(folders, "half_images")
     assert set(images(read(half.train))) < set(images(read(whole.train)))
     assert images(read(half.validation)) == images(read(whole.validation))
     assert images(read(half.test)) == images(read(whole.test))
 
 
-def test_half_of_the_classes_is_numbered_anew_everywhere(folders: Path) -> None:
+def test_half_of_the_classes_is_numbered_anew_everywhere(folders):
     whole, half = load(folders), load(folders, "half_classes")
     assert isinstance(half.form, ImageForm)
     assert half.form.classes == 2
@@ -142,7 +141,7 @@ def test_half_of_the_classes_is_numbered_anew_everywhere(folders: Path) -> None:
     assert np.bincount(read(half.validation).targets).tolist() == [3, 3]
 
 
-def test_augmentation_follows_from_the_generator_alone(folders: Path) -> None:
+def test_augmentation_follows_from_the_generator_alone(folders):
     train = load(folders).train
     assert not isinstance(train, Split)
     numbers = np.array([3, 1, 3, 7])
@@ -153,7 +152,7 @@ def test_augmentation_follows_from_the_generator_alone(folders: Path) -> None:
     assert one.targets.tolist() == train.read(numbers, None).targets.tolist()
 
 
-def test_corrupt_images_are_named(copied: Path, tmp_path: Path) -> None:
+def test_corrupt_images_are_named(copied, tmp_path):
     damaged = copied / "val" / CLASSES[1] / f"{CLASSES[1]}_00.JPEG"
     damaged.write_bytes(damaged.read_bytes()[:300])
     with pytest.raises(DbtoolError, match=f"^{damaged} is a damaged image"):
@@ -170,7 +169,7 @@ def test_corrupt_images_are_named(copied: Path, tmp_path: Path) -> None:
         read(load(tmp_path).validation)
 
 
-def test_impossible_labels_are_refused(copied: Path, tmp_path: Path) -> None:
+def test_impossible_labels_are_refused(copied, tmp_path):
     write_shards(tmp_path, "train", listed(TRAINING), 1)
     write_shards(tmp_path, "validation", [(VALIDATION[CLASSES[0]][0], 5)], 1)
     with pytest.raises(DbtoolError, match=r"has the label 5, outside 1 to 4; replace the file"):
@@ -183,7 +182,7 @@ def test_impossible_labels_are_refused(copied: Path, tmp_path: Path) -> None:
         load(copied)
 
 
-def test_shards_must_be_whole_sets(tmp_path: Path) -> None:
+def test_shards_must_be_whole_sets(tmp_path):
     paths = write_shards(tmp_path, "train", listed(TRAINING), 4)
     with pytest.raises(DbtoolError, match="holds train shards and no validation shards; add valid"):
         load(tmp_path)
@@ -201,7 +200,7 @@ def test_shards_must_be_whole_sets(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_folders_that_lack_something_are_refused(copied: Path) -> None:
+def test_folders_that_lack_something_are_refused(copied):
     (copied / "train" / "n00000000").mkdir()
     with pytest.raises(DbtoolError, match="n00000000 holds no JPEG files; fill the folder or rem"):
         load(copied)
@@ -215,9 +214,7 @@ def test_folders_that_lack_something_are_refused(copied: Path) -> None:
         load(copied)
 
 
-def test_small_replacement_without_validation_of_half_the_classes_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_small_replacement_without_validation_of_half_the_classes_is_refused(tmp_path):
     for name in ("train", "val"):
         few = {label: contents[:1] for label, contents in TRAINING.items()}
         write_class_folders(tmp_path / name, few)
@@ -225,7 +222,7 @@ def test_small_replacement_without_validation_of_half_the_classes_is_refused(
         load(tmp_path, "half_classes")
 
 
-def test_known_data_set_is_counted(folders: Path, shards: Path, tmp_path: Path) -> None:
+def test_known_data_set_is_counted(folders, shards, tmp_path):
     for kind, folder in (("folders", folders), ("shards", shards)):
         (tmp_path / kind).mkdir()
         (tmp_path / kind / "imagenet").symlink_to(folder)
@@ -233,7 +230,7 @@ def test_known_data_set_is_counted(folders: Path, shards: Path, tmp_path: Path) 
             load_dataset("imagenet", form=IMAGENET, datasets_dir=tmp_path / kind)
 
 
-def test_lists_of_files_are_hashed(folders: Path, copied: Path) -> None:
+def test_lists_of_files_are_hashed(folders, copied):
     one = load(folders).file_hashes
     assert load(copied).file_hashes == one
     name = copied / "val" / CLASSES[0]
@@ -243,7 +240,7 @@ def test_lists_of_files_are_hashed(folders: Path, copied: Path) -> None:
 
 
 @given(labels=LABELS)
-def test_half_of_the_images_is_half_of_every_class(labels: np.ndarray) -> None:
+def test_half_of_the_images_is_half_of_every_class(labels):
     numbers = fixed_permutation(len(labels))
     half = half_of_images(numbers, labels)
     assert len(half) == len(labels) // 2
@@ -256,7 +253,7 @@ def test_half_of_the_images_is_half_of_every_class(labels: np.ndarray) -> None:
         assert abs(len(kept) - len(own) / 2) <= 1
 
 
-def test_fixed_choices_never_change() -> None:
+def test_fixed_choices_never_change():
     # Other digests would make every recorded measurement one of another data set.
     digests = [
         hashlib.sha256(array.astype("<i8").tobytes()).hexdigest()[:16]
@@ -274,9 +271,7 @@ def test_fixed_choices_never_change() -> None:
     part=st.integers(1, 9),
     order=st.sampled_from(["random", "first", "last"]),
 )
-def test_held_out_and_training_share_nothing(
-    official: int, part: int, order: Literal["random", "first", "last"]
-) -> None:
+def test_held_out_and_training_share_nothing(official, part, order):
     split = split_order("x", official, HeldOut(order, part), 10)
     assert sorted([*split.train, *split.held_out]) == list(range(official))
     assert len(split.held_out) == min(max(1, round(official * part / 10)), official - 1)

@@ -25,20 +25,20 @@ def read_all(path: Path) -> list[bytes]:
     return [read_record(path, *entry) for entry in index_records(path).tolist()]
 
 
-def test_check_value_of_the_polynomial() -> None:
+def test_check_value_of_the_polynomial():
     assert crc32c(b"123456789") == 0xE3069283
     # (0xE3069283 >> 15 | 0xE3069283 << 17) + 0xA282EAD8, in 32 bits.
     assert masked_crc(b"123456789") == 0xC78AB0E5
 
 
 @given(parts=DATA)
-def test_records_come_back(file: Path, parts: list[bytes]) -> None:
+def test_records_come_back(file, parts):
     file.write_bytes(b"".join(map(record, parts)))
     assert read_all(file) == parts
 
 
 @given(parts=DATA, data=st.data())
-def test_every_flipped_bit_is_found(file: Path, parts: list[bytes], data: st.DataObject) -> None:
+def test_every_flipped_bit_is_found(file, parts, data):
     content = bytearray(b"".join(map(record, parts)))
     offset = data.draw(st.integers(0, len(content) - 1))
     content[offset] ^= 1 << data.draw(st.integers(0, 7))
@@ -47,7 +47,7 @@ def test_every_flipped_bit_is_found(file: Path, parts: list[bytes], data: st.Dat
         read_all(file)
 
 
-def test_other_files_are_refused(file: Path) -> None:
+def test_other_files_are_refused(file):
     file.write_bytes(b"<html>not here</html>")
     with pytest.raises(DbtoolError, match=r"is not a TFRecord file, .*: its record at byte 0"):
         index_records(file)
@@ -61,12 +61,12 @@ def test_other_files_are_refused(file: Path) -> None:
     label=st.integers(0, 2**40),
     others=st.dictionaries(st.text(max_size=5), st.integers(0, 300), max_size=3),
 )
-def test_examples_come_back(content: bytes, label: int, others: dict[str, int]) -> None:
+def test_examples_come_back(content, label, others):
     features: dict[str, bytes | int] = {"image/encoded": content, "image/class/label": label}
     assert parse_example(example({**others, **features}), "x") == (content, label)
 
 
-def test_examples_without_an_image_or_label_are_refused() -> None:
+def test_examples_without_an_image_or_label_are_refused():
     with pytest.raises(DbtoolError) as caught:
         parse_example(example({"image/encoded": b"", "label": 1}), "a shard")
     assert str(caught.value) == (

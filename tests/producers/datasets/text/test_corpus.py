@@ -34,7 +34,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_files_may_have_no_sentence_and_no_last_newline(tmp_path: Path) -> None:
+def test_files_may_have_no_sentence_and_no_last_newline(tmp_path):
     paths = [tmp_path / name for name in ("a", "b", "c", "d")]
     for path, text in zip(paths, ["0\n1\n", "\n", "2\n", "3\n4"], strict=True):
         path.write_text(text)
@@ -44,9 +44,7 @@ def test_files_may_have_no_sentence_and_no_last_newline(tmp_path: Path) -> None:
 
 
 @given(sizes=st.lists(st.integers(0, 30), max_size=12), chunk=st.integers(1, 50))
-def test_lines_span_what_is_read_at_once(
-    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], chunk: int
-) -> None:
+def test_lines_span_what_is_read_at_once(tmp_path_factory, sizes, chunk):
     path = tmp_path_factory.getbasetemp() / "chunks"
     path.write_bytes(b"".join(b"x" * size + b"\n" for size in sizes))
     whole = lines_of_text(path)
@@ -58,9 +56,7 @@ def test_lines_span_what_is_read_at_once(
     assert len(whole.starts) == sum(size > 0 for size in sizes)
 
 
-def test_skipped_lines_are_counted_and_the_index_is_kept(
-    file: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_skipped_lines_are_counted_and_the_index_is_kept(file, capfd):
     skipped = "skipped lines of small: 1 empty, 1 not UTF-8\n"
     for said in (f"indexing 1 file of small, once\n{skipped}", skipped):
         corpus = lines_of(file)
@@ -72,7 +68,7 @@ def test_skipped_lines_are_counted_and_the_index_is_kept(
         lines_of(file)
 
 
-def test_changed_file_is_indexed_anew(file: Path) -> None:
+def test_changed_file_is_indexed_anew(file):
     before = lines_of(file)
     file.write_text("another text\n")
     with pytest.raises(DbtoolError, match="text was changed while it was in use; start again"):
@@ -80,7 +76,7 @@ def test_changed_file_is_indexed_anew(file: Path) -> None:
     assert read_all(lines_of(file)) == ["another text"]
 
 
-def test_file_that_is_gone_is_named(file: Path) -> None:
+def test_file_that_is_gone_is_named(file):
     corpus = lines_of(file)
     file.unlink()
     with pytest.raises(DbtoolError, match="text cannot be read: No such file"):
@@ -94,13 +90,13 @@ def test_file_that_is_gone_is_named(file: Path) -> None:
 
 @pytest.mark.parametrize("name", ["facts.json", "starts.npy"])
 @pytest.mark.parametrize("content", [b"", b"{}", b"\x93NUMPY", OTHER_ARRAY])
-def test_damaged_index_is_made_anew(file: Path, name: str, content: bytes) -> None:
+def test_damaged_index_is_made_anew(file, name, content):
     index = index_files([file], lines_of_text, "small")[0]
     (index.folder / name).write_bytes(content)
     assert read_all(lines_of(file)) == ["one", "two é", "three"]
 
 
-def test_long_sentences_are_cut(tmp_path: Path) -> None:
+def test_long_sentences_are_cut(tmp_path):
     path = tmp_path / "long"
     path.write_text("a" * 5_000 + "\n" + "b" * 3_000 + "\nc\n")
     corpus = lines_of(path)
@@ -108,7 +104,7 @@ def test_long_sentences_are_cut(tmp_path: Path) -> None:
     assert corpus.sentences(np.arange(3), 10) == ["a" * 10, "b" * 10, "c"]
 
 
-def test_index_without_its_blocks_is_made_anew(tmp_path: Path) -> None:
+def test_index_without_its_blocks_is_made_anew(tmp_path):
     path = tmp_path / "a.warc.wet.gz"
     path.write_bytes(wet([b"one\n"], compressed=True))
     index = index_files([path], lines_of_wet, "small")[0]
@@ -116,14 +112,14 @@ def test_index_without_its_blocks_is_made_anew(tmp_path: Path) -> None:
     assert read_all(Corpus(index_files([path], lines_of_wet, "small"))) == ["one"]
 
 
-def test_cache_that_cannot_be_written_is_named(file: Path) -> None:
+def test_cache_that_cannot_be_written_is_named(file):
     default_cache().mkdir(parents=True)
     (default_cache() / "text").write_text("in the way")
     with pytest.raises(DbtoolError, match=r"npy cannot be written to .* make room or correct its"):
         lines_of(file)
 
 
-def test_sentences_of_several_archives_come_in_any_order(tmp_path: Path) -> None:
+def test_sentences_of_several_archives_come_in_any_order(tmp_path):
     paths, expected = [], []
     for archive in range(3):
         pages = [[f"{archive} {page} {line}" for line in range(7)] for page in range(50)]
@@ -164,7 +160,7 @@ def naive(content: bytes) -> tuple[list[str], int, int]:
 
 
 @given(content=CONTENTS)
-def test_lines_are_those_found_one_by_one(content: bytes) -> None:
+def test_lines_are_those_found_one_by_one(content):
     lines = find_lines(content)
     texts = [first_line(content[start:], 1_000) for start in lines.starts]
     assert (texts, lines.empty, lines.undecodable) == naive(content)
@@ -173,7 +169,7 @@ def test_lines_are_those_found_one_by_one(content: bytes) -> None:
 @given(
     text=st.text(st.characters(codec="utf-8", exclude_characters="\n")), limit=st.integers(0, 30)
 )
-def test_long_lines_are_cut_between_characters(text: str, limit: int) -> None:
+def test_long_lines_are_cut_between_characters(text, limit):
     cut = first_line(f"{text}\nanother".encode(), limit)
     assert len(cut.encode()) <= limit
     assert text.strip().startswith(cut)

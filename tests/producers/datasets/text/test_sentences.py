@@ -44,7 +44,7 @@ def lm1b(tmp_path: Path) -> Lm1b:
     return Lm1b(folder, numbered(0, 60), numbered(1_000, 10), numbered(1_010, 10))
 
 
-def test_splits_are_those_of_the_shards(lm1b: Lm1b) -> None:
+def test_splits_are_those_of_the_shards(lm1b):
     data = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
     assert data.form == FORM
     assert texts(data, data.train) == lm1b.training
@@ -58,7 +58,7 @@ def test_splits_are_those_of_the_shards(lm1b: Lm1b) -> None:
     ]
 
 
-def test_sentences_are_cut_in_training_alone(lm1b: Lm1b) -> None:
+def test_sentences_are_cut_in_training_alone(lm1b):
     shard = lm1b.folder / HELD_OUT / "news.en.heldout-00000-of-00050"
     long = " ".join(lm1b.validation[:2])
     shard.write_text(f"{shard.read_text()}{long}\n")
@@ -80,7 +80,7 @@ def test_sentences_are_cut_in_training_alone(lm1b: Lm1b) -> None:
     assert data.validation.inputs.shape == (11, 12)  # type: ignore[union-attr] # in memory
 
 
-def test_loading_twice_gives_the_same(lm1b: Lm1b, capfd: pytest.CaptureFixture[str]) -> None:
+def test_loading_twice_gives_the_same(lm1b, capfd):
     first = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
     assert capfd.readouterr().err.count("once\n") == 4
     second = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
@@ -93,7 +93,7 @@ def test_loading_twice_gives_the_same(lm1b: Lm1b, capfd: pytest.CaptureFixture[s
     assert third.file_hashes == first.file_hashes
 
 
-def test_vocabulary_may_be_given(lm1b: Lm1b, tmp_path: Path) -> None:
+def test_vocabulary_may_be_given(lm1b, tmp_path):
     first = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
     path = cached_vocabularies()[0].rename(tmp_path / "own.model")
     second = load_dataset("lm1b", form=FORM, folder=lm1b.folder, vocabulary=path)
@@ -102,7 +102,7 @@ def test_vocabulary_may_be_given(lm1b: Lm1b, tmp_path: Path) -> None:
         load_dataset("lm1b", form=TextForm(400, 16), folder=lm1b.folder, vocabulary=path)
 
 
-def test_missing_shards_and_lines_are_counted(lm1b: Lm1b) -> None:
+def test_missing_shards_and_lines_are_counted(lm1b):
     with pytest.raises(DbtoolError, match="lm1b holds 3 training and 2 held-out shards of lm1b, w"):
         load_dataset("lm1b", form=FORM, datasets_dir=lm1b.folder.parent)
     for shard in range(4, 100):
@@ -129,7 +129,7 @@ def write(folder: Path, *, compressed: bool = True) -> Path:
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_every_sentence_is_in_one_split(tmp_path: Path, *, compressed: bool) -> None:
+def test_every_sentence_is_in_one_split(tmp_path, *, compressed):
     folder = write(tmp_path / "common_crawl", compressed=compressed)
     data = load_dataset("common_crawl", form=FORM, folder=folder)
     train, validation, test = (
@@ -144,7 +144,7 @@ def test_every_sentence_is_in_one_split(tmp_path: Path, *, compressed: bool) -> 
     assert sorted(data.file_hashes) == ["archives", "vocabulary"]
 
 
-def test_as_many_are_held_out_as_in_the_paper(tmp_path: Path) -> None:
+def test_as_many_are_held_out_as_in_the_paper(tmp_path):
     lines = "\n".join(f"line {number}" for number in range(121_600))
     (tmp_path / "a.warc.wet").write_bytes(wet([lines.encode()], compressed=False))
     data = load_dataset("common_crawl", form=FORM, folder=tmp_path)
@@ -152,7 +152,7 @@ def test_as_many_are_held_out_as_in_the_paper(tmp_path: Path) -> None:
     assert (len(data.train), len(data.validation), len(data.test)) == (109_450, 6_075, 6_075)
 
 
-def test_split_never_changes() -> None:
+def test_split_never_changes():
     # Other numbers would make every recorded measurement one of another data set.
     assert draw_numbers(10, 100).tolist() == [9, 48, 35, 23, 43, 27, 86, 10, 62, 76]
     drawn = draw_numbers(4, 25_800_000_000).tolist()
@@ -160,14 +160,14 @@ def test_split_never_changes() -> None:
 
 
 @pytest.mark.parametrize("subfolder", ["", "wet", "crawl-data/CC-MAIN-2017-04/segments/14.95/wet"])
-def test_archives_lie_where_the_official_paths_say(tmp_path: Path, subfolder: str) -> None:
+def test_archives_lie_where_the_official_paths_say(tmp_path, subfolder):
     write(tmp_path / "common_crawl" / subfolder)
     data = load_dataset("common_crawl", form=FORM, datasets_dir=tmp_path)
     assert len(data.train) == 90
 
 
 @given(data=st.data())
-def test_sentences_that_are_not_held_out_are_counted_through(data: st.DataObject) -> None:
+def test_sentences_that_are_not_held_out_are_counted_through(data):
     population = data.draw(st.integers(1, 40))
     held_out = sorted(data.draw(st.sets(st.integers(0, population - 1))))
     rest = [number for number in range(population) if number not in held_out]
@@ -176,7 +176,7 @@ def test_sentences_that_are_not_held_out_are_counted_through(data: st.DataObject
 
 
 @given(data=st.data())
-def test_drawn_numbers_differ(data: st.DataObject) -> None:
+def test_drawn_numbers_differ(data):
     population = data.draw(st.integers(1, 10**12))
     count = data.draw(st.integers(1, min(20, population)))
     drawn = draw_numbers(count, population).tolist()
@@ -204,16 +204,14 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="
 
 
 @given(text=ANY_TEXT)
-def test_tokens_of_any_text_decode_to_it(vocabulary: Vocabulary, text: str) -> None:
+def test_tokens_of_any_text_decode_to_it(vocabulary, text):
     tokens = vocabulary.encode([text])[0]
     assert vocabulary.decode(tokens) == text
     assert all(4 <= token < vocabulary.size for token in tokens)
 
 
 @given(texts=st.lists(ANY_TEXT, min_size=1, max_size=4), length=st.integers(1, 40))
-def test_examples_predict_each_token_and_the_end(
-    vocabulary: Vocabulary, texts: list[str], length: int
-) -> None:
+def test_examples_predict_each_token_and_the_end(vocabulary, texts, length):
     split = vocabulary.examples(texts, length)
     assert split.inputs.shape == split.targets.shape == (len(texts), length)
     assert split.inputs.dtype == split.targets.dtype == np.int32
@@ -226,7 +224,7 @@ def test_examples_predict_each_token_and_the_end(
             assert vocabulary.decode(tokens[:-1]) == text
 
 
-def test_damaged_vocabulary_in_the_cache_is_trained_anew() -> None:
+def test_damaged_vocabulary_in_the_cache_is_trained_anew():
     first = train_vocabulary(300, ("kept",), lambda: TEXTS)
     (path,) = cached_vocabularies()
     path.write_bytes(path.read_bytes()[:-100])
@@ -234,14 +232,14 @@ def test_damaged_vocabulary_in_the_cache_is_trained_anew() -> None:
     assert load_vocabulary(path).sha256 == first.sha256
 
 
-def test_too_small_a_vocabulary_is_refused() -> None:
+def test_too_small_a_vocabulary_is_refused():
     characters = len(set("".join(TEXTS)))
     with pytest.raises(UsageError, match=f"at most {261 + characters} are needed"):
         train_vocabulary(262, ("small",), lambda: TEXTS)
     assert train_vocabulary(261 + characters, ("small",), lambda: TEXTS).size == 261 + characters
 
 
-def test_vocabulary_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_vocabulary_of_another_kind_is_refused(tmp_path):
     import sentencepiece
 
     path = tmp_path / "own.model"
@@ -254,9 +252,7 @@ def test_vocabulary_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"word\nanother\n", b"\x08"])
-def test_file_that_is_no_vocabulary_is_refused(
-    tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_file_that_is_no_vocabulary_is_refused(tmp_path, content, capfd):
     path = tmp_path / "own.model"
     path.write_bytes(content)
     with pytest.raises(DbtoolError, match=r"own\.model is not a SentencePiece model; name a"):

@@ -1,6 +1,5 @@
 import gzip
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ def payloads(path: Path) -> list[bytes]:
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_pages_come_back_and_can_be_sought(file: Path, *, compressed: bool) -> None:
+def test_pages_come_back_and_can_be_sought(file, *, compressed):
     content = wet(PAGES, compressed=compressed)
     file.write_bytes(content)
     records = list(read_records(file))
@@ -37,9 +36,7 @@ def test_pages_come_back_and_can_be_sought(file: Path, *, compressed: bool) -> N
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_every_truncation_is_refused_unless_between_records(
-    file: Path, *, compressed: bool
-) -> None:
+def test_every_truncation_is_refused_unless_between_records(file, *, compressed):
     content = wet(PAGES, compressed=compressed)
     file.write_bytes(content)
     between = {record.offset: number for number, record in enumerate(read_records(file))}
@@ -53,7 +50,7 @@ def test_every_truncation_is_refused_unless_between_records(
 
 
 @given(data=st.data())
-def test_changed_bytes_of_a_compressed_archive_are_refused(file: Path, data: st.DataObject) -> None:
+def test_changed_bytes_of_a_compressed_archive_are_refused(file, data):
     page = b"WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length: 2\r\n\r\nab\r\n\r\n"
     content = bytearray(gzip.compress(page, mtime=0))
     # The first ten bytes are a header, of which some may be anything.
@@ -65,21 +62,21 @@ def test_changed_bytes_of_a_compressed_archive_are_refused(file: Path, data: st.
 
 
 @given(content=st.binary(max_size=200))
-def test_any_bytes_are_refused_in_a_sentence(file: Path, content: bytes) -> None:
+def test_any_bytes_are_refused_in_a_sentence(file, content):
     file.write_bytes(b"x" + content)
     with pytest.raises(DbtoolError, match=f"^{file} is not a WET archive"):
         payloads(file)
 
 
 @pytest.mark.parametrize("pages", [3, 30_000])
-def test_archive_compressed_as_a_whole_is_refused(tmp_path: Path, pages: int) -> None:
+def test_archive_compressed_as_a_whole_is_refused(tmp_path, pages):
     path = tmp_path / "whole.warc.wet.gz"
     path.write_bytes(gzip.compress(wet([b"page"] * pages, compressed=False)))
     with pytest.raises(DbtoolError, match=f"compressed as a whole.*`gunzip {path}`"):
         payloads(path)
 
 
-def test_large_records_span_what_is_read_at_once(tmp_path: Path) -> None:
+def test_large_records_span_what_is_read_at_once(tmp_path):
     noise = random.Random(0).randbytes(700_000)
     pages = [b"small", noise, b"small again"]
     path = tmp_path / "large.warc.wet.gz"
@@ -91,9 +88,7 @@ def test_large_records_span_what_is_read_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("length", "reason"), [("", "states no length"), ("Content-Length: 9\r\n", "is not whole")]
 )
-def test_records_without_a_length_or_of_another_are_refused(
-    file: Path, compress: Callable[[bytes], bytes], length: str, reason: str
-) -> None:
+def test_records_without_a_length_or_of_another_are_refused(file, compress, length, reason):
     record = f"WARC/1.0\r\nWARC-Type: conversion\r\n{length}\r\nab\r\n\r\n"
     file.write_bytes(compress(record.encode()))
     with pytest.raises(DbtoolError, match=reason):
