@@ -5,7 +5,6 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from tests.dbtool.cli.conftest import Outcome
 from tests.support.file_server import Answer, serving
-from tests.support.kills import python_with_disk
+from tests.support.kills import python_with_disk, wait_until
 from tests.support.terminal import run_on_terminal
 
 from .conftest import Fetching
@@ -113,25 +112,12 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, errors
 
 
-def part_of(fetching: Fetching) -> int:
-    """How many bytes of the file are there."""
-    return fetching.part.stat().st_size if fetching.part.exists() else 0
-
-
-def wait_for_part(fetching: Fetching, process: subprocess.Popen[str], size: int = 1) -> None:
-    """Wait until so many bytes are there, or the process has ended."""
-    deadline = time.monotonic() + PATIENCE
-    while process.poll() is None and part_of(fetching) < size:
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_killed_fetches_go_on(fetching, number):
     """What they leave is sound, and the next one ends whole."""
     fetching.server.default = Answer(seconds=2.0)
     process = start(fetching)
-    wait_for_part(fetching, process)
+    wait_until(lambda: fetching.part.exists() and fetching.part.stat().st_size > 0, process)
     process.send_signal(number)
     code, errors = finished(process)
     assert code, "a kill has to strike: let the server be slower"
@@ -152,7 +138,7 @@ def test_one_process_fetches_at_a_time(fetching):
     fetching.server.default = Answer(cut=100_000, how="stalled")
     first = start(fetching)
     try:
-        wait_for_part(fetching, first)
+        wait_until(lambda: fetching.part.exists() and fetching.part.stat().st_size > 0, first)
         code, errors = finished(start(fetching))
     finally:
         first.kill()

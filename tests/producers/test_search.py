@@ -16,8 +16,6 @@ from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 from tests.support.slow import quick_few
 
-POSITIONS = st.floats(0, 1, exclude_max=True)
-
 
 @pytest.mark.parametrize(
     ("metaparameter", "expected"),

@@ -58,6 +58,17 @@ def kill_and_repeat(
     _assert_goes_on(undisturbed, database)
 
 
+def wait_until(
+    is_so: Callable[[], bool], process: subprocess.Popen[str] | None = None, patience: float = 300.0
+) -> None:
+    """Waits until something is so, which it has to be before the process ends."""
+    deadline = time.monotonic() + patience
+    while not is_so():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "it is not so"
+        time.sleep(0.005)
+
+
 def files_below(folder: Path) -> Iterator[Path]:
     """The files that a process at work has in a folder; a glob fails where folders vanish."""
     return (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
@@ -76,10 +87,7 @@ def interrupt_and_repeat(undisturbed: Undisturbed, database: Path) -> None:
     """Ctrl-C ends the command in one line, and the next one goes on."""
     process = _start(undisturbed.words, database)
     # From its first file on it is at work.
-    while process.poll() is None and not any(
-        path.suffix == ".parquet" for path in files_below(database)
-    ):
-        time.sleep(0.005)
+    wait_until(lambda: any(path.suffix == ".parquet" for path in files_below(database)), process)
     process.send_signal(signal.SIGINT)
     code, errors = _finished(process)
     assert code == 130, errors

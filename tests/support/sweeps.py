@@ -5,8 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -253,17 +252,6 @@ def hosts(count: int = 2) -> list[dict[str, str]]:
     shared = {"JAX_COORDINATOR_ADDRESS": address, "JAX_COORDINATOR_BIND_ADDRESS": address}
     shared["JAX_NUM_PROCESSES"] = str(count)
     return [shared | {"JAX_PROCESS_ID": str(number)} for number in range(count)]
-
-
-def wait_until(
-    is_so: Callable[[], bool], process: subprocess.Popen[str] | None = None, patience: float = 300.0
-) -> None:
-    """Waits until something is so, which it has to be before the process ends."""
-    deadline = time.monotonic() + patience
-    while not is_so():
-        assert process is None or process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, "it is not so"
-        time.sleep(0.01)
 
 
 def told(errors: str) -> list[str]:

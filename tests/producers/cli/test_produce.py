@@ -13,6 +13,7 @@ import pytest
 import dbtool
 from dbtool.core.manifest import is_release, read_manifest
 from producers.workloads.registry import WORKLOADS
+from tests.support.kills import wait_until
 from tests.support.own_workload import FILE, NAME
 from tests.support.sweeps import (
     BATCH_SIZE,
@@ -30,7 +31,6 @@ from tests.support.sweeps import (
     start_produce,
     statuses,
     told,
-    wait_until,
 )
 
 SMALL = (WORKLOAD, "--batch-sizes", str(BATCH_SIZE), "--trials", "2", "--steps", "3")

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.dbtool.cli.conftest import Call
-from tests.support.kills import files_below
+from tests.support.kills import files_below, wait_until
 from tests.support.own_workload import FILE
 from tests.support.sweeps import (
     TRAINED,
@@ -27,7 +27,6 @@ from tests.support.sweeps import (
     statuses,
     told,
     unlisted,
-    wait_until,
 )
 
 KINDS = ("slurm", "kubernetes", "skypilot")

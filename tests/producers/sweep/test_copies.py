@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from dbtool.core.manifest import MANIFEST, read_manifest
+from tests.support.kills import wait_until
 from tests.support.sweeps import (
     BATCH_SIZE,
     CONSOLE_SCRIPT,
@@ -27,7 +28,6 @@ from tests.support.sweeps import (
     statuses,
     told,
     unlisted,
-    wait_until,
 )
 
 WORDS = (

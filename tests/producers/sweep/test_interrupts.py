@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.kills import wait_until
 from tests.support.sweeps import (
     CONSOLE_SCRIPT,
     WORKLOAD,
@@ -19,7 +20,6 @@ from tests.support.sweeps import (
     start_produce,
     statuses,
     unlisted,
-    wait_until,
 )
 from tests.support.terminal import run_on_terminal
 

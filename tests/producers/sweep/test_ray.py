@@ -21,6 +21,7 @@ from dbtool.core.resources import how_to_install
 from producers.configuration import SweepOptions
 from producers.sweep.ray_sweep import refuse_small_nodes, train_block_of, versions
 from producers.workloads.definition import Origin
+from tests.support.kills import wait_until
 from tests.support.own_workload import FILE
 from tests.support.sweeps import (
     BATCH_SIZE,
@@ -39,7 +40,6 @@ from tests.support.sweeps import (
     statuses,
     told,
     unlisted,
-    wait_until,
 )
 
 WORDS = (

@@ -10,6 +10,7 @@ from subprocess import Popen
 import pytest
 
 from dbtool.core.shards import check_shard
+from tests.support.kills import wait_until
 from tests.support.sweeps import (
     BATCH_SIZE,
     WORKLOAD,
@@ -21,7 +22,6 @@ from tests.support.sweeps import (
     statuses,
     told,
     unlisted,
-    wait_until,
 )
 
 TRIALS = 12

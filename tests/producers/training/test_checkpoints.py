@@ -28,7 +28,7 @@ from tests.support.blocks import (
     train,
 )
 from tests.support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
-from tests.support.sweeps import wait_until
+from tests.support.kills import wait_until
 
 PATIENCE = 300.0
 NEVER = 1e9

@@ -16,7 +16,6 @@ import pytest
 from producers.training.optimizers import OPTIMIZERS
 from tests.support.slow import quick_few
 
-Arrays = dict[str, np.ndarray]
 Values = dict[str, float]
 
 STEPS = 3

@@ -24,7 +24,7 @@ def whole() -> Rows:
     return rows(train("normalised", evaluations=EVALUATIONS, diverging=DIVERGING))
 
 
-def rule(whole: Rows, dropping: float | None = None) -> FirstToGoal:
+def rule(whole: Rows, dropping: float | None) -> FirstToGoal:
     """Stops at the value that the best trial had after twelve steps."""
     value = float(np.nanmin(whole[METRIC][whole["step"] <= 12]))
     # A little more than that, since the last digits depend on the devices.
@@ -32,10 +32,9 @@ def rule(whole: Rows, dropping: float | None = None) -> FirstToGoal:
     return FirstToGoal(goal, TRIALS, everyone=EVALUATIONS, dropping=dropping)
 
 
-def stopped(whole: Rows, **options: Any) -> BlockRecord:
-    return train(
-        "normalised", evaluations=EVALUATIONS, diverging=DIVERGING, rule=rule(whole), **options
-    )
+def stopped(whole: Rows, dropping: float | None = None, **options: Any) -> BlockRecord:
+    options |= {"evaluations": EVALUATIONS, "diverging": DIVERGING}
+    return train("normalised", rule=rule(whole, dropping), **options)
 
 
 def up_to(whole: Rows, step: int) -> Rows:
@@ -66,22 +65,13 @@ def test_trials_far_from_the_goal_are_evaluated_with_everyone_alone():
 
 
 def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole, tmp_path):
-    def trained(checkpoints: Checkpoints | None) -> BlockRecord:
-        return train(
-            "normalised",
-            evaluations=EVALUATIONS,
-            diverging=DIVERGING,
-            rule=rule(whole, dropping=2.0),
-            checkpoints=checkpoints,
-        )
-
-    undisturbed = trained(None)
+    undisturbed = stopped(whole, 2.0)
     # Otherwise the test would pass with a rule that starts anew.
     assert "INCOMPLETE" in [undisturbed.status(trial) for trial in range(TRIALS)]
     with pytest.raises(InterruptedError):
         # Before an evaluation that drops trials.
-        trained(StoppingCheckpoints(tmp_path, "made up", 4))
-    again = trained(Checkpoints(tmp_path, "made up", 1e9))
+        stopped(whole, 2.0, checkpoints=StoppingCheckpoints(tmp_path, "made up", 4))
+    again = stopped(whole, 2.0, checkpoints=Checkpoints(tmp_path, "made up", 1e9))
     assert_same(again, undisturbed)
     for trial in range(TRIALS):
         assert again.status(trial) == undisturbed.status(trial)

@@ -130,8 +130,7 @@ def test_an_error_of_reading_reaches_the_one_who_trains():
 
     program = compiled("fc", 1, 1, 1, False, None)
     training = Damaged(made_up_split(program.trainer.form, 20, 1))
-    others = splits_of(program, streamed=False)
-    splits = type(others)(training, others.training_subset, others.validation, others.test)
+    splits = replace(splits_of(program, streamed=False), training=training)
     with pytest.raises(OSError, match="cannot read"):
         train("fc", splits=splits)
 
@@ -176,9 +175,8 @@ def test_waits_for_examples_are_told():
             return super().read(examples, augmentation)
 
     program = compiled("fc", 1, 1, 1, False, None)
-    others = splits_of(program, streamed=False)
     training = Slow(made_up_split(program.trainer.form, 20, 1))
-    splits = type(others)(training, others.training_subset, others.validation, others.test)
+    splits = replace(splits_of(program, streamed=False), training=training)
     waits: list[float] = []
     with hearing_of_waits(waits.append):
         train("fc", splits=splits)

@@ -94,10 +94,6 @@ def test_small_replacements_are_refused(tmp_path):
         load_dataset("mnist", form=GREY_28, folder=one.write(tmp_path))
 
 
-def official_array(path: Path) -> np.ndarray:
-    return parse_idx(read_content(path), path)
-
-
 # How often each label occurs in the official training and test examples.
 OFFICIAL_LABELS = {
     "mnist": (
@@ -132,7 +128,7 @@ def test_official_data_sets_are_whole_and_split_as_ever(official_images, name):
     ("name", "form"), [("mnist", STANDARDISED_MNIST), ("fashion_mnist", STANDARDISED_FASHION_MNIST)]
 )
 def test_mean_and_deviation_are_those_of_the_training_pixels(official_images, name, form):
-    pixels = official_array(official_images / name / "train-images-idx3-ubyte") / 255
+    pixels = read_idx(official_images / name / "train-images-idx3-ubyte") / 255
     assert form.mean == pytest.approx((pixels.mean(),), abs=0.00005)
     assert form.deviation == pytest.approx((pixels.std(),), abs=0.00005)
 

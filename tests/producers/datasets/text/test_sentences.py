@@ -1,6 +1,5 @@
 """LM1B and Common Crawl in their formats: splits, vocabularies, and what is refused."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,19 +20,9 @@ TRAINING = "training-monolingual.tokenized.shuffled"
 HELD_OUT = "heldout-monolingual.tokenized.shuffled"
 
 
-@dataclass(frozen=True)
-class Lm1b:
-    """A folder as LM1B unpacks to, and the sentences in it."""
-
-    folder: Path
-    training: list[str]
-    validation: list[str]
-    test: list[str]
-
-
 @pytest.fixture
-def lm1b(tmp_path: Path) -> Lm1b:
-    """Three training shards of 20 sentences each, two held-out shards of ten."""
+def lm1b(tmp_path: Path) -> Path:
+    """As LM1B unpacks to: three training shards of 20 sentences each, two held-out ones of ten."""
     folder = tmp_path / "lm1b"
     shards = {f"{TRAINING}/news.en-{n + 1:05d}-of-00100": numbered(20 * n, 20) for n in range(3)}
     for n in range(2):
@@ -41,15 +30,15 @@ def lm1b(tmp_path: Path) -> Lm1b:
     for name, sentences in shards.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("".join(f"{sentence}\n" for sentence in sentences))
-    return Lm1b(folder, numbered(0, 60), numbered(1_000, 10), numbered(1_010, 10))
+    return folder
 
 
 def test_splits_are_those_of_the_shards(lm1b):
-    data = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
+    data = load_dataset("lm1b", form=FORM, folder=lm1b)
     assert data.form == FORM
-    assert texts(data, data.train) == lm1b.training
-    assert texts(data, data.test) == lm1b.test
-    assert texts(data, data.validation) == lm1b.validation
+    assert texts(data, data.train) == numbered(0, 60)
+    assert texts(data, data.test) == numbered(1_010, 10)
+    assert texts(data, data.validation) == numbered(1_000, 10)
     assert sorted(data.file_hashes) == [
         "news.en.heldout-00000-of-00050",
         "news.en.heldout-00001-of-00050",
@@ -59,12 +48,12 @@ def test_splits_are_those_of_the_shards(lm1b):
 
 
 def test_sentences_are_cut_in_training_alone(lm1b):
-    shard = lm1b.folder / HELD_OUT / "news.en.heldout-00000-of-00050"
-    long = " ".join(lm1b.validation[:2])
+    shard = lm1b / HELD_OUT / "news.en.heldout-00000-of-00050"
+    long = " ".join(numbered(1_000, 2))
     shard.write_text(f"{shard.read_text()}{long}\n")
     most = TextForm(vocabulary=300, length=1_000)
     cut = TextForm(vocabulary=300, length=8, evaluation_length=1_000)
-    whole, data = (load_dataset("lm1b", form=form, folder=lm1b.folder) for form in (most, cut))
+    whole, data = (load_dataset("lm1b", form=form, folder=lm1b) for form in (most, cut))
     assert data.train.read(np.arange(60), None).targets.shape == (60, 8)  # type: ignore[union-attr] # streamed
     for one, other in ((whole.validation, data.validation), (whole.test, data.test)):
         assert isinstance(one, Split)
@@ -76,43 +65,43 @@ def test_sentences_are_cut_in_training_alone(lm1b):
         np.testing.assert_array_equal(other.inputs, one.inputs[:, :longest])
     assert texts(data, data.validation)[-1] == long
     shorter = TextForm(vocabulary=300, length=8, evaluation_length=12)
-    data = load_dataset("lm1b", form=shorter, folder=lm1b.folder)
+    data = load_dataset("lm1b", form=shorter, folder=lm1b)
     assert data.validation.inputs.shape == (11, 12)  # type: ignore[union-attr] # in memory
 
 
 def test_loading_twice_gives_the_same(lm1b, capfd):
-    first = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
+    first = load_dataset("lm1b", form=FORM, folder=lm1b)
     assert capfd.readouterr().err.count("once\n") == 4
-    second = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
+    second = load_dataset("lm1b", form=FORM, folder=lm1b)
     assert capfd.readouterr().err == ""
     assert second.file_hashes == first.file_hashes
     # What was trained in the one cache is what another machine trains.
     for path in cached_vocabularies():
         path.unlink()
-    third = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
+    third = load_dataset("lm1b", form=FORM, folder=lm1b)
     assert third.file_hashes == first.file_hashes
 
 
 def test_vocabulary_may_be_given(lm1b, tmp_path):
-    first = load_dataset("lm1b", form=FORM, folder=lm1b.folder)
+    first = load_dataset("lm1b", form=FORM, folder=lm1b)
     path = cached_vocabularies()[0].rename(tmp_path / "own.model")
-    second = load_dataset("lm1b", form=FORM, folder=lm1b.folder, vocabulary=path)
+    second = load_dataset("lm1b", form=FORM, folder=lm1b, vocabulary=path)
     assert second.file_hashes == first.file_hashes
     with pytest.raises(DbtoolError, match=r"own\.model has 300 tokens, not 400 as the workload"):
-        load_dataset("lm1b", form=TextForm(400, 16), folder=lm1b.folder, vocabulary=path)
+        load_dataset("lm1b", form=TextForm(400, 16), folder=lm1b, vocabulary=path)
 
 
 def test_missing_shards_and_lines_are_counted(lm1b):
     with pytest.raises(DbtoolError, match="lm1b holds 3 training and 2 held-out shards of lm1b, w"):
-        load_dataset("lm1b", form=FORM, datasets_dir=lm1b.folder.parent)
+        load_dataset("lm1b", form=FORM, datasets_dir=lm1b.parent)
     for shard in range(4, 100):
-        path = lm1b.folder / TRAINING / f"news.en-{shard:05d}-of-00100"
+        path = lm1b / TRAINING / f"news.en-{shard:05d}-of-00100"
         path.write_text("A sentence .\n\n")
     with pytest.raises(DbtoolError, match="holds 252 lines, not the 30,301,028 of lm1b; unpack ht"):
-        load_dataset("lm1b", form=FORM, datasets_dir=lm1b.folder.parent)
-    (lm1b.folder / HELD_OUT / "news.en.heldout-00001-of-00050").unlink()
+        load_dataset("lm1b", form=FORM, datasets_dir=lm1b.parent)
+    (lm1b / HELD_OUT / "news.en.heldout-00001-of-00050").unlink()
     with pytest.raises(DbtoolError, match=r"99 training and 1 held-out shards .* which needs one"):
-        load_dataset("lm1b", form=FORM, folder=lm1b.folder)
+        load_dataset("lm1b", form=FORM, folder=lm1b)
 
 
 SENTENCES = numbered(0, 100)
