@@ -3,7 +3,10 @@
 import random
 import re
 import resource
+import signal
+import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 
@@ -13,8 +16,11 @@ from dbtool.core.shards import check_shard
 from tests.support.kills import wait_until
 from tests.support.sweeps import (
     BATCH_SIZE,
+    CONSOLE_SCRIPT,
     WORKLOAD,
     assert_same_rows,
+    fast_start,
+    hosts,
     in_place_of_mnist,
     produced,
     shards,
@@ -23,6 +29,7 @@ from tests.support.sweeps import (
     told,
     unlisted,
 )
+from tests.support.terminal import run_on_terminal
 
 TRIALS = 12
 WORDS = (
@@ -112,3 +119,142 @@ def test_full_disk_is_one_sentence_and_leaves_earlier_shards(undisturbed, words,
     assert set(unlisted(tmp_path)) <= set(shards(tmp_path))
     produced(*words, tmp_path)
     assert_same_rows(tmp_path, undisturbed[0])
+
+
+STEPS = 20_000
+BASE = (WORKLOAD, "--batch-sizes", "8", "--trials", "2", "--steps", str(STEPS))
+CHOICES = {
+    "fixed": ("--watch",),
+    # A goal that none reaches, so that a round goes to its end.
+    "lockstep": ("--search", "lockstep", "--goal", "-1"),
+}
+COLUMNS = 80
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A command that trains one block, and the folder of a run that nothing stopped."""
+
+    words: tuple[str, ...]
+    expected: Path
+
+    def interrupted(
+        self,
+        out: Path,
+        *at: str,
+        number: int = signal.SIGINT,
+        environment: dict[str, str] | None = None,
+    ) -> tuple[int, str]:
+        return run_on_terminal(
+            [CONSOLE_SCRIPT, "produce", *self.words, "--out", out],
+            columns=COLUMNS,
+            environment=environment,
+            interrupt_at=at,
+            interrupt_with=number,
+        )
+
+    def assert_goes_on(self, out: Path) -> None:
+        produced(*self.words, "--out", out)
+        assert_same_rows(out, self.expected)
+        assert len(statuses(out)) == 2
+        assert unlisted(out) == []
+
+
+def assert_bars_fit(shown: str) -> None:
+    moves, colours = r"\r|\n|\x1b\[\d*[AK]", r"\x1b\[[\d;?]*[a-z]"
+    lines = [re.sub(colours, "", line) for line in re.split(moves, shown)]
+    bars = [line for line in lines if "compiling …" in line or "trial-steps/s" in line]
+    assert all(len(line) < COLUMNS for line in bars), bars
+    # The time left ends the line, so that nothing of it was cut.
+    assert all(re.search(r"% · .+ · +[-\d:]+ left$", line.rstrip()) for line in bars), bars
+    assert "compiling …" in bars[0], bars
+    assert "trial-steps/s" in bars[-1], bars
+
+
+@pytest.fixture(scope="module", params=["fixed", pytest.param("lockstep", marks=pytest.mark.slow)])
+def sweep(
+    request: pytest.FixtureRequest, made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Sweep:
+    words = (*BASE, *CHOICES[request.param], *in_place_of_mnist(made_up_mnist))
+    out: Path = tmp_path_factory.mktemp("undisturbed")
+    produced(*words, "--out", out)
+    return Sweep(words, out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_was_trained_is_saved_and_not_trained_again(sweep, tmp_path, number):
+    # A speed is shown from the first steps on.
+    code, shown = sweep.interrupted(tmp_path, "trial-steps/s", number=number)
+    assert code == 128 + number, shown
+    assert_bars_fit(shown)
+    last = shown.strip().splitlines()[-1]
+    found = re.search(
+        r"dbtool: interrupted; .* holds 0 of 1 study, and .*/fc_64_64_64/sgd at batch size 8 "
+        r"is saved at step ([\d,]+); the same command goes on$",
+        last,
+    )
+    assert found, shown
+    step = int(found[1].replace(",", ""))
+    assert 0 < step < STEPS
+    assert [path.stem for path in tmp_path.rglob("*.sha256")] == [str(step)]
+    sweep.assert_goes_on(tmp_path)
+
+
+@pytest.mark.slow
+def test_what_is_told_while_compiling_is_what_was_saved(sweep, tmp_path):
+    # Without programs that were compiled before, which may be there when the signal comes.
+    out = tmp_path / "out"
+    environment = fast_start(tmp_path / "compiled")
+    code, shown = sweep.interrupted(out, "compiling", environment=environment)
+    assert code == 130, shown
+    # Where the machine is busy, the first steps may be done by then.
+    saved = [path.stem for path in out.rglob("*.sha256")]
+    how = "( while compiling|; .* holds 0 of 1 study, and steps .* are trained again)"
+    if saved:
+        how = f"; .* holds 0 of 1 study, and .* is saved at step {int(saved[0]):,}"
+    assert re.search(f"dbtool: interrupted{how}; the same command goes on", shown), shown
+    sweep.assert_goes_on(out)
+
+
+@pytest.mark.slow
+def test_a_second_signal_stops_in_the_middle_of_saving(sweep, tmp_path):
+    code, shown = sweep.interrupted(tmp_path, "trial-steps/s", "a second Ctrl-C stops at once")
+    assert code == 130, shown
+    assert "; the same command goes on" in shown.strip().splitlines()[-1]
+    sweep.assert_goes_on(tmp_path)
+
+
+def start_hosts(*words: str | Path) -> list[subprocess.Popen[str]]:
+    """Starts two processes that train together."""
+    return [start_produce(*words, "--distributed", **host) for host in hosts()]
+
+
+def ends(processes: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
+    """The exit codes, and what the first process told last."""
+    try:
+        told = [process.communicate(timeout=300)[1] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    return [process.returncode for process in processes], told[0]
+
+
+@pytest.mark.slow
+def test_a_signal_at_any_of_several_hosts_saves_what_all_have_trained(made_up_mnist, tmp_path):
+    # Saved after each call, so that it is seen when one has ended.
+    words = (*BASE, *in_place_of_mnist(made_up_mnist), "--checkpoint-minutes", "0", "--out")
+    stopped, undisturbed = tmp_path / "stopped", tmp_path / "undisturbed"
+    processes = start_hosts(*words, stopped)
+    wait_until(lambda: any(stopped.rglob("*.sha256")))
+    processes[1].send_signal(signal.SIGTERM)
+    codes, told = ends(processes)
+    assert codes == [130, 143], told
+    found = re.search(r"is saved at step ([\d,]+); the same command goes on\n$", told)
+    assert found, told
+    assert 0 < int(found[1].replace(",", "")) < STEPS
+    for out in (stopped, undisturbed):
+        codes, told = ends(start_hosts(*words, out))
+        assert codes == [0, 0], told
+    assert_same_rows(stopped, undisturbed)
+    assert unlisted(stopped) == []
