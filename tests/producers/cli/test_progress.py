@@ -165,24 +165,13 @@ def test_higher_values_may_be_better(inclusive, past, steps):
 def test_what_is_odd_about_trials_is_told_at_the_end(metric, tmp_path, capsys):
     studies = [study(batch_size, metric=metric) for batch_size in (8, 16, 32)]
     with sweep_progress(studies, tmp_path, SweepOptions()) as events:
-        for batch_size, trial_id, status, values in (
-            (8, 0, "INFEASIBLE", [0.9, np.nan]),
-            (16, 0, "INFEASIBLE", [0.9, np.nan]),
-            (16, 1, "COMPLETE", [0.9, 0.2]),
-            (32, 0, "COMPLETE", [0.2, 0.3]),
+        for batch_size, trial in (
+            (8, (0, "INFEASIBLE", 0.1, [0.9, np.nan])),
+            (16, (0, "INFEASIBLE", 0.1, [0.9, np.nan])),
+            (16, (1, "COMPLETE", 0.1, [0.9, 0.2])),
+            (32, (0, "COMPLETE", 0.1, [0.2, 0.3])),
         ):
-            measured = ({metric: value} for value in values)
-            rows = [
-                {"step": 10 * number, **(each if metric == ERROR else {OTHER_METRICS: each})}
-                for number, each in enumerate(measured)
-            ]
-            path = write_shard(
-                tmp_path,
-                trials=[(trial_id, status, {"learning_rate": 0.1}, rows)],
-                workload=TRAINED,
-                batch_size=batch_size,
-                train_steps=10,
-            )
+            path = write_trials(tmp_path, batch_size, trial, metric=metric)
             listed = path.relative_to(tmp_path).as_posix()
             events.on_shard(Shard(listed, "", 0, read_footer(path)))
     passed = f"{TRAINED} at batch size 32"
@@ -192,12 +181,20 @@ def test_what_is_odd_about_trials_is_told_at_the_end(metric, tmp_path, capsys):
     ]
 
 
-def write_trials(out: Path, batch_size: int, *trials: tuple[int, str, float, list[float]]) -> None:
+def write_trials(
+    out: Path, batch_size: int, *trials: tuple[int, str, float, list[float]], metric: str = ERROR
+) -> Path:
     """A shard of trials with these learning rates and errors after 0, 10, … steps."""
-    write_shard(
+
+    def rows(errors: list[float]) -> list[made_up.Row]:
+        if metric == ERROR:
+            return made_up.curve(errors)
+        return [{"step": 10 * n, OTHER_METRICS: {metric: e}} for n, e in enumerate(errors)]
+
+    return write_shard(
         out,
         trials=[
-            (trial_id, status, {"learning_rate": rate}, made_up.curve(errors))
+            (trial_id, status, {"learning_rate": rate}, rows(errors))
             for trial_id, status, rate, errors in trials
         ],
         workload=TRAINED,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from producers.training import stream
-from producers.training.batches import BatchStream, Phase, phases
+from producers.training.batches import BatchStream, phases
 from producers.training.checkpoints import Checkpoints
 from producers.training.measures import MEASURES
 from tests.support.blocks import (
@@ -37,17 +37,6 @@ if TYPE_CHECKING:
 SCHEDULE = ((2, 2), (7, 4))
 TAKEN = np.cumsum([0, *[16] * 2, *[32] * 5, *[64] * 5])
 GROWN: dict[str, Any] = {"batch_schedule": SCHEDULE}
-
-
-def test_phases_are_those_counted_by_hand():
-    assert list(phases(16, SCHEDULE, 12)) == [
-        Phase(16, 1, (0, 0), 2),
-        Phase(32, 2, (2, 32), 7),
-        Phase(64, 4, (7, 192), 12),
-    ]
-    # A search may end before a change.
-    assert list(phases(16, SCHEDULE, 7)) == [Phase(16, 1, (0, 0), 2), Phase(32, 2, (2, 32), 7)]
-    assert list(phases(16, (), 7)) == [Phase(16, 1, (0, 0), 7)]
 
 
 @given(

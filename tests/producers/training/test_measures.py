@@ -163,17 +163,6 @@ def quadratic(parameters: Tree) -> jax.Array:
 PARAMETERS = as_tree(np.array([1.0, -2.0, 0.5, 3.0]))
 
 
-def test_is_the_greatest_over_the_way():
-    # L = |w|^3 / 3 for one weight: L' = w |w|. From 1 by u = 2 to 1 + 2 f: (4 f + 4 f^2) / 2 f.
-    def gradient(weight: jax.Array) -> jax.Array:
-        return weight * jnp.abs(weight)
-
-    found = gradient_lipschitz_constant(gradient, jnp.float32(1), jnp.float32(2))
-    assert float(found) == pytest.approx(2 + 2 * 0.9, rel=1e-5)
-    found = gradient_lipschitz_constant(gradient, jnp.float32(1), jnp.float32(2), (0.25, 1.0))
-    assert float(found) == pytest.approx(4, rel=1e-5)
-
-
 @pytest.mark.slow
 def test_a_step_that_goes_nowhere_has_none():
     nowhere = jax.tree.map(jnp.zeros_like, PARAMETERS)

@@ -150,20 +150,6 @@ def test_the_third_past_the_goal_ends_it_where_three_have_to_be():
     assert rule.ended
 
 
-def test_a_trial_is_dropped_when_a_leader_was_ahead_four_times_as_fast():
-    rule = FirstToGoal(Goal(ERROR.metric, 0.15), 3, everyone=[], dropping=4)
-    # The untrained networks say nothing of who leads.
-    assert observe(rule, 0, {0: 0.80, 1: 0.90, 2: 0.95}) == []
-    assert observe(rule, 10, {0: 0.50, 1: 0.70, 2: 0.60}) == []
-    # Nobody has come near the goal, under 0.3; then 39 / 4 is before the leader's first evaluation,
-    # and 40 / 4 at it.
-    assert observe(rule, 38, {0: 0.35, 1: 0.60, 2: 0.55}) == []
-    assert observe(rule, 39, {0: 0.28, 1: 0.60, 2: 0.55}) == []
-    assert observe(rule, 40, {0: 0.20, 1: 0.55, 2: 0.50}) == [1]
-    # Trial 2 is as good as the leader was, and not worse: what counts is the best of each.
-    assert observe(rule, 41, {0: 0.20, 2: 0.70}) == []
-
-
 def test_a_leader_that_diverges_drops_nobody_and_leads_no_more():
     """As one that led at batch size 4,096 and dropped all others at step 4."""
     rule = FirstToGoal(ERROR, 3, everyone=[], dropping=4)

@@ -19,7 +19,7 @@ from producers.training import stream
 from producers.training.batches import BatchStream
 from producers.training.block_record import BlockRecord
 from producers.training.run import evaluated
-from producers.training.stream import StreamedDraw, calls
+from producers.training.stream import StreamedDraw
 from tests.support.blocks import (
     TEXTS,
     CountedSource,
@@ -115,12 +115,6 @@ def test_evaluation_counts_every_example_once(monkeypatch, problem, form, exampl
         if problem == "fc":
             wrong = (logits.argmax(1) != targets).mean()
             np.testing.assert_allclose(metrics["classification_error"][1], wrong, rtol=1e-12)
-
-
-def test_calls_end_at_every_target():
-    assert calls([0, 2, 7], 3, 0) == [(0, 2), (2, 3), (5, 2)]
-    assert calls([0, 2, 7], 3, 4) == [(4, 3)]
-    assert calls([0, 2, 7], 3, 7) == []
 
 
 def test_an_error_of_reading_reaches_the_one_who_trains():
