@@ -141,10 +141,6 @@ def test_wheel_holds_what_it_needs(tmp_path):
     }
     assert held == expected
     assert {"dbtool/py.typed", "producers/py.typed", "dbtool/schema/views.sql"} <= held
-    assert {
-        "dbtool/queries/browse/steps.sql",
-        "dbtool/data/replication_evaluations/manifest.json",
-    } <= held
     write_shard(tmp_path / "release", trials=[(0, "COMPLETE", {}, curve([0.9, 0.2]))])
     done = subprocess.run(
         [sys.executable, "-m", "dbtool", "sql", "summary", "--db", str(tmp_path / "release")],

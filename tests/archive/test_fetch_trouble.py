@@ -32,16 +32,6 @@ def test_broken_connections_are_resumed(how, seed, fetching):
         assert starts == [each for each in sums if each < len(fetching.content)]
 
 
-@pytest.mark.parametrize("status", [404, 501])
-def test_refusals_are_not_repeated(status, fetching):
-    fetching.server.default = Answer(status=status)
-    sentence = fetching.failure()
-    assert f"the server answers {status} " in sentence
-    assert "--mirror" in sentence
-    assert len(fetching.server.sent) == 1
-    assert list(fetching.dest.parent.iterdir()) == []
-
-
 def test_trouble_passes(fetching):
     fetching.server.answers.extend(
         [
@@ -157,13 +147,6 @@ def test_changed_file_is_fetched_anew(ranges, fetching):
     fetching.server.answers.append(old)
     fetching.server.default = Answer(ranges=ranges)
     fetching.fetch()
-
-
-def test_length_that_is_too_short(fetching):
-    fetching.server.default = Answer(length=1000)
-    assert "what it sends has the sha256" in fetching.failure()
-    assert not fetching.part.exists()
-    assert len(fetching.server.sent) == 1
 
 
 @pytest.mark.parametrize("length", [None, "chunked"])

@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from producers.datasets.mnist.locate import SOURCES, DataFile, DataSource
+from producers.datasets.split import Examples, Split
 
 # The polynomial of CRC-32C (Castagnoli), its bits in reverse.
 _CASTAGNOLI = 0x82F63B78
@@ -30,6 +31,14 @@ def encoded(image: Image.Image, kind: str = "JPEG") -> bytes:
     stream = io.BytesIO()
     image.save(stream, kind, **({"quality": 95} if kind == "JPEG" else {}))
     return stream.getvalue()
+
+
+def read(examples: Examples, count: int | None = None) -> Split:
+    """The first examples, or all of them, whether they are in memory or read when needed."""
+    count = len(examples) if count is None else count
+    if isinstance(examples, Split):
+        return examples.first(count)
+    return examples.read(np.arange(count), None)
 
 
 def idx_bytes(array: np.ndarray) -> bytes:

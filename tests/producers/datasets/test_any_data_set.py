@@ -23,9 +23,9 @@ from producers.datasets.forms import (
     TextForm,
 )
 from producers.datasets.registry import DATASETS, load_dataset, write_made_up
-from producers.datasets.split import Dataset, Examples, HeldOut, Split
+from producers.datasets.split import Dataset, HeldOut, Split
 from producers.datasets.streamed import RANDOM_NUMBERS, decode
-from tests.support.image_files import encoded, picture
+from tests.support.image_files import encoded, picture, read
 
 TEXTS = TextForm(vocabulary=300, length=16)
 # The form of each, training examples of the made-up data, and who has the real one.
@@ -58,13 +58,6 @@ def folder(source: str, tmp_path: Path) -> Path:
 
 def load(source: str, folder: Path, **wanted: Any) -> Dataset:
     return load_dataset(source, **({"form": SOURCES[source][0], "folder": folder} | wanted))
-
-
-def read(examples: Examples, count: int | None = None) -> Split:
-    count = len(examples) if count is None else count
-    if isinstance(examples, Split):
-        return examples.first(count)
-    return examples.read(np.arange(count), None)
 
 
 def test_splits_are_as_the_form_says_and_training_sets_nest(source, folder):

@@ -12,9 +12,9 @@ from dbtool.core.errors import DbtoolError
 from producers.datasets.forms import OPEN_IMAGES_V4, ImageForm
 from producers.datasets.open_images import image_id, read_classes, read_labels
 from producers.datasets.registry import load_dataset
-from producers.datasets.split import Dataset, Examples, Split
+from producers.datasets.split import Dataset, Split
 from producers.datasets.streamed import decode
-from tests.support.image_files import encoded, picture, write_labels
+from tests.support.image_files import encoded, picture, read, write_labels
 
 FORM = replace(OPEN_IMAGES_V4, height=12, width=12)
 CLASSES = ("/m/0a", "/m/0b", "/m/0c")
@@ -53,11 +53,6 @@ def folder(tmp_path: Path) -> Path:
 
 def load(folder: Path) -> Dataset:
     return load_dataset("open_images_v4", form=FORM, folder=folder)
-
-
-def read(examples: Examples) -> Split:
-    assert not isinstance(examples, Split)
-    return examples.read(np.arange(len(examples)), None)
 
 
 def numbers(split: Split) -> list[int]:

@@ -11,7 +11,6 @@ from jax.typing import DTypeLike
 
 from dbtool.core.errors import UsageError
 from producers.datasets.forms import GREY_28, Form, ImageForm, TextForm
-from producers.models.registry import model_definition
 from producers.models.residual import GhostBatchNorm
 from producers.training.step import trainer
 
@@ -142,9 +141,7 @@ def test_number_and_types_of_parameters_and_logits(model, form):
     ("model", "form", "message"),
     [
         ("fc_64", TEXTS, "fc_64 takes images, and the data set holds texts"),
-        ("resnet_8", TEXTS, "resnet_8 takes images"),
         ("lstm", COLOUR_32, "lstm takes texts, and the data set holds images"),
-        ("transformer_tiny", GREY_28, "transformer_tiny takes texts"),
         ("resnet_50", GREY_28, "at least 32x32 pixels, and those of the data set have 28x28"),
         ("vgg_11", ImageForm(40, 31, 3, 10), "at least 32x32 pixels"),
         ("simple_cnn_base", ImageForm(3, 9, 1, 10), "at least 4x4 pixels"),
@@ -154,11 +151,6 @@ def test_number_and_types_of_parameters_and_logits(model, form):
 def test_examples_that_do_not_fit(model, form, message):
     with pytest.raises(UsageError, match=message):
         jax.eval_shape(trainer(model, "sgd", "constant", form).start, jnp.uint32(0))
-
-
-def test_unknown_models_are_named_with_the_closest():
-    with pytest.raises(UsageError, match="closest: resnet_50"):
-        model_definition("resnet_51")
 
 
 EPSILON = 1e-5

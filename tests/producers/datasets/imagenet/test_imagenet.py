@@ -14,14 +14,20 @@ from producers.datasets.imagenet.images import half_of_classes, half_of_images
 from producers.datasets.registry import load_dataset
 from producers.datasets.split import (
     Dataset,
-    Examples,
     HeldOut,
     Split,
     fixed_permutation,
     split_order,
 )
 from producers.datasets.streamed import decode
-from tests.support.image_files import encoded, picture, record, write_class_folders, write_shards
+from tests.support.image_files import (
+    encoded,
+    picture,
+    read,
+    record,
+    write_class_folders,
+    write_shards,
+)
 
 FORM = replace(IMAGENET, height=16, width=16)
 CLASSES = ("n01440764", "n01443537", "n02123045", "n03041632")
@@ -71,11 +77,6 @@ def copied(folders: Path, tmp_path: Path) -> Path:
 
 def load(folder: Path, subset: str | None = None) -> Dataset:
     return load_dataset("imagenet", form=FORM, folder=folder, subset=subset)
-
-
-def read(examples: Examples) -> Split:
-    assert not isinstance(examples, Split)
-    return examples.read(np.arange(len(examples)), None)
 
 
 def images(split: Split) -> list[bytes]:
