@@ -24,7 +24,6 @@ from producers.workloads.definition import (
     CERTAINTIES,
     SPARSITY_STUDY,
     EvaluationRule,
-    StepBudget,
     Workload,
     recorded_workload,
 )
@@ -241,13 +240,6 @@ def test_evaluations_begin_at_0_and_end_at_the_last_step(train_steps, batch_size
     # A longer run is evaluated at the same steps as a shorter one, but for the last.
     longer = rule.schedule(train_steps * 2, batch_size)
     assert steps[:-1] == list(longer)[: len(steps) - 1]
-
-
-@pytest.mark.parametrize(
-    ("batch_size", "steps"), [(1, 1_500), (3, 834), (7, 643), (1_000, 501), (55_000, 501)]
-)
-def test_budget_by_hand(batch_size, steps):
-    assert StepBudget(fewest=500, examples=1_000).steps(batch_size) == steps
 
 
 def test_definitions_are_those_of_the_shipped_shards():

@@ -62,12 +62,6 @@ def metric_columns(plan: StudyPlan) -> tuple[str, ...]:
     return tuple(f"{split}/{metric}" for split in SPLITS for metric in metrics)
 
 
-def goal_column(plan: StudyPlan) -> str:
-    """The goal's column, as the header names it."""
-    split, metric = plan.metric.split("_", 1)
-    return f"{split}/{metric}"
-
-
 def draw(
     plan: StudyPlan, steps: Ints, course: Course, rng: np.random.Generator
 ) -> NDArray[np.int32]:
@@ -79,7 +73,7 @@ def draw(
     cells = np.empty((trials, rows, len(names)), np.int32)
     for column, name in enumerate(names):
         split, metric = name.split("/")
-        if name == goal_column(plan):
+        if name == plan.metric.replace("_", "/", 1):
             cells[..., column] = goal
             continue
         # The same noise, shifted by a row a split, is drawn once: it is only there to differ.

@@ -24,7 +24,7 @@ class StudyPlan:
     The best of its first `trial_limit` COMPLETE trials gets past the goal, a decimal of at most six
     digits, at `steps_to_goal`; None: none does. Most COMPLETE trials end at `last_step`, with so
     many evaluations after the one of step 0; `train_steps`, as study.json gives it, is 0 for a
-    budget of time. Where it is odd, some files are unusual, as `odd.KINDS` lists, and a
+    budget of time. Where it is odd, some files are unusual, as `study.KINDS` lists, and a
     metaparameter is searched that the published studies do not have.
     """
 
@@ -98,12 +98,6 @@ class StudyPlan:
         }
 
 
-def scaling_law(workload: str, seed: int = 0) -> tuple[int, float]:
-    """S_min (steps) and B_crit (examples) of a workload: steps to goal S_min * (1 + B_crit / B)."""
-    rng = np.random.default_rng([seed, zlib.crc32(workload.encode())])
-    return int(10 ** rng.uniform(2.8, 3.6)), float(2 ** rng.uniform(5, 11))
-
-
 def plan_study(
     workload: str,
     batch_size: int,
@@ -120,7 +114,9 @@ def plan_study(
     `dataclasses.replace` gives the plan any other workload. There are at least 12 evaluations.
     """
     published = {known.workload: known for known in catalog()}[workload]
-    least, critical = scaling_law(workload, seed)
+    rng = np.random.default_rng([seed, zlib.crc32(workload.encode())])
+    # S_min in steps and B_crit in examples, of all studies of the workload.
+    least, critical = int(10 ** rng.uniform(2.8, 3.6)), float(2 ** rng.uniform(5, 11))
     steps = math.ceil(least * (1 + critical / batch_size))
     last_step = max(3 * steps, 3 * evaluations)
     return StudyPlan(

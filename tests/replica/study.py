@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -9,7 +10,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from . import odd
 from .curves import ONE, Course, Ints, draw, evaluation_steps, metric_columns
 from .plan import StudyPlan
 
@@ -18,6 +18,18 @@ Member: TypeAlias = tuple[str, bytes | None]  # a path, and the contents of a fi
 ROOT = "batch_science"
 MOST_METAPARAMETERS = 6
 _TRAPPED = 6  # the fewest COMPLETE trials that traps are set among
+# Kind to the status of the trial that gets it. None of them moves a study's answers.
+KINDS = {
+    "empty": "INFEASIBLE",  # no byte
+    "header_only": "INFEASIBLE",
+    "inf": "INFEASIBLE",  # the last line's values
+    "missing": "COMPLETE",  # no values in the first line but one, and none but the goal's in others
+    "repeated": "COMPLETE",  # the last line twice
+    "unsorted": "COMPLETE",  # the last three lines in descending order
+    "unknown_metric": "COMPLETE",  # a column more
+    "short_numbers": "COMPLETE",  # decimals without their trailing zeros, or with an exponent
+}
+FEWEST_LINES = {"missing": 6, "unsorted": 3, "repeated": 2}
 
 
 @dataclass(frozen=True)
@@ -61,11 +73,13 @@ def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], StudyTruth]:
         + ["INCOMPLETE"] * plan.incomplete
         + ["INFEASIBLE"] * plan.infeasible
     )
-    trial_ids = _trial_ids(len(statuses), rng)
+    # Ascending from 1, with a few gaps.
+    among = np.arange(1, len(statuses) + len(statuses) // 20 + 1)
+    trial_ids = np.sort(rng.choice(among, len(statuses), replace=False)).tolist()
     steps, planned = evaluation_steps(plan)
     course = _course(plan, statuses, steps, planned, rng)
     cells = draw(plan, steps, course, rng)
-    texts = odd.finish(
+    texts = _finish(
         _csv_lines(steps, cells, course.length),
         statuses.tolist(),
         _oddities(plan, statuses, steps, course),
@@ -106,12 +120,6 @@ def _csv_lines(
     newlines = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
     ends = [0, *newlines[np.cumsum(lengths) - 1].tolist()]
     return [text[start:end] for start, end in itertools.pairwise(ends)]
-
-
-def _trial_ids(count: int, rng: np.random.Generator) -> list[int]:
-    """Ascending trial ids from 1, with a few gaps."""
-    chosen = rng.choice(np.arange(1, count + count // 20 + 1), count, replace=False)
-    return [int(trial_id) for trial_id in np.sort(chosen)]
 
 
 def _course(
@@ -155,12 +163,12 @@ def _oddities(
     """Which trials get an unusual file, by position; never one that gets to the goal first."""
     found: dict[int, str] = {}
     first = -1 if plan.steps_to_goal is None else np.searchsorted(steps, plan.steps_to_goal)
-    for kind, status in odd.KINDS.items() if plan.odd else ():
+    for kind, status in KINDS.items() if plan.odd else ():
         for index in reversed(np.flatnonzero(statuses == status).tolist()):
             plain = (
                 index not in found and first != course.crossing[index] and course.equal[index] < 0
             )
-            if plain and course.length[index] >= odd.FEWEST_LINES.get(kind, 1):
+            if plain and course.length[index] >= FEWEST_LINES.get(kind, 1):
                 found[index] = kind
                 break
     return found
@@ -203,3 +211,73 @@ def _metadata(
 
 def _json(value: object) -> bytes:
     return json.dumps(value, indent=2, sort_keys=True).encode()
+
+
+def _finish(
+    texts: Sequence[bytes],
+    statuses: Sequence[str],
+    kinds: Mapping[int, str],
+    columns: Sequence[str],
+) -> list[bytes]:
+    """Whole files from the lines of each trial: header, nan where training diverged, oddities."""
+    header = ",".join(("step", *columns)).encode() + b"\n"
+    finished = []
+    for index, (text, status) in enumerate(zip(texts, statuses, strict=True)):
+        lines = _last_line(text, b"nan") if status == "INFEASIBLE" else text
+        kind = kinds.get(index)
+        finished.append(_ODD[kind](header, lines) if kind else header + lines)
+    return finished
+
+
+def _last_line(text: bytes, value: bytes) -> bytes:
+    start = text.rfind(b"\n", 0, -1) + 1
+    step, *cells = text[start:].rstrip(b"\n").split(b",")
+    return text[:start] + b",".join([step, *(value for _ in cells)]) + b"\n"
+
+
+def _missing(header: bytes, text: bytes) -> bytes:
+    names = header.rstrip(b"\n").split(b",")
+    lines = text.splitlines()
+    for number in range(1, len(lines), 2):
+        cells = lines[number].split(b",")
+        for column, name in enumerate(names[1:], start=1):
+            if number == 1 or not name.startswith(b"val/"):
+                cells[column] = b""
+        lines[number] = b",".join(cells)
+    return header + b"\n".join(lines) + b"\n"
+
+
+def _repeated(header: bytes, text: bytes) -> bytes:
+    return header + text + text.splitlines(keepends=True)[-1]
+
+
+def _unsorted(header: bytes, text: bytes) -> bytes:
+    lines = text.splitlines(keepends=True)
+    return header + b"".join(lines[:-3] + lines[:-4:-1])
+
+
+def _unknown_metric(header: bytes, text: bytes) -> bytes:
+    lines = [line + b",%d.5\n" % number for number, line in enumerate(text.splitlines())]
+    return header.rstrip(b"\n") + b",val/perplexity\n" + b"".join(lines)
+
+
+def _short_numbers(header: bytes, text: bytes) -> bytes:
+    lines = []
+    for line in text.splitlines():
+        step, *cells = line.split(b",")
+        short = [b"%se-06" % str(int(cell.replace(b".", b""))).encode() for cell in cells[:1]]
+        rest = [cell.rstrip(b"0").rstrip(b".") for cell in cells[1:]]
+        lines.append(b",".join([step, *short, *rest]) + b"\n")
+    return header + b"".join(lines)
+
+
+_ODD: Mapping[str, Callable[[bytes, bytes], bytes]] = {
+    "empty": lambda _header, _text: b"",
+    "header_only": lambda header, _text: header,
+    "inf": lambda header, text: header + _last_line(text, b"inf"),
+    "missing": _missing,
+    "repeated": _repeated,
+    "unsorted": _unsorted,
+    "unknown_metric": _unknown_metric,
+    "short_numbers": _short_numbers,
+}
