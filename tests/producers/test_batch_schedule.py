@@ -1,10 +1,9 @@
 """Workloads and sweeps with a batch schedule, from the words of an option to what shards hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from producers.configuration import SweepOptions
+from producers.plan import StudyPlan
 from producers.sweep.run import SweepEvents, run_sweep
 from producers.training.checkpoints import Interrupted
 from producers.workloads.batch_schedule import refuse_batch_schedule, scheduled
@@ -20,11 +20,6 @@ from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.settings import settings
 from tests.support.sweeps import assert_same_rows, definition_of, planned, small_study, sweep
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from producers.plan import StudyPlan
 
 WORKLOAD = WORKLOADS["mnist/fc_64_64_64/sgd"]
 TEXT = "2@500,4@2000"

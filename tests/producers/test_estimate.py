@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,18 +13,14 @@ from producers.datasets.forms import CIFAR_10, GREY_28, IMAGENET, Form, TextForm
 from producers.estimate import estimate, forward_operations, held_out_examples, operations
 from producers.plan import StudyPlan
 from producers.workloads.registry import WORKLOADS
-from tests.support.sweeps import STEPS, planned, small_study, studies_of
+from tests.support.sweeps import STEPS, planned, small_study
 
 OPTIONS = SweepOptions()
+SMALL = WORKLOADS["mnist/fc_64_64_64/sgd"]
 
 
 def study_of(trials: int, steps: int = STEPS) -> StudyPlan:
     return replace(small_study(steps=steps), least_trials=trials)
-
-
-def estimate_of(plan: Path) -> list[str]:
-    """The lines for a plan file beside which there is no folder `out`."""
-    return list(estimate(studies_of(plan), plan.parent / "out", OPTIONS))
 
 
 def seconds(line: str) -> float:
@@ -34,24 +29,10 @@ def seconds(line: str) -> float:
 
 
 def test_studies_have_their_own_numbers_of_trials(tmp_path):
-    plan = tmp_path / "plan.toml"
-    plan.write_text(
-        """
-        release = "tests"
-        [[sweep]]
-        workloads = ["mnist/fc_64_64_64/sgd"]
-        batch_sizes = [8, 64]
-        trials = 1200
-        steps = 9
-        [[sweep]]
-        workloads = ["mnist/fc_1024/sgd"]
-        batch_sizes = [8]
-        trials = 3
-        feasible = 3
-        budget = 0.001
-        """
-    )
-    lines = estimate_of(plan)
+    wider = WORKLOADS["mnist/fc_1024/sgd"]
+    studies = planned(SMALL, batch_sizes=[8, 64], trials=1_200, steps=9)
+    studies += planned(wider, batch_sizes=[8], trials=3, feasible=3, budget=0.001)
+    lines = list(estimate(studies, tmp_path / "out", OPTIONS))
     assert [line.rpartition(", ")[0] for line in lines[:-1]] == [
         "mnist/fc_64_64_64/sgd at batch size 8: 1,200 trials of 9 steps, 12,000 measurements",
         "mnist/fc_64_64_64/sgd at batch size 64: 1,200 trials of 9 steps, 12,000 measurements",
@@ -66,20 +47,9 @@ def test_studies_have_their_own_numbers_of_trials(tmp_path):
 
 
 def test_a_search_in_lockstep_is_told_at_most(tmp_path):
-    plan = tmp_path / "plan.toml"
-    plan.write_text(
-        """
-        release = "tests"
-        [[sweep]]
-        workloads = ["mnist/fc_64_64_64/sgd"]
-        batch_sizes = [64, 128]
-        trials = 3
-        steps = 9
-        search = "window"
-        wide_trials = 5
-        """
-    )
-    *lines, total = estimate_of(plan)
+    search: Any = {"trials": 3, "steps": 9, "search": "window", "wide_trials": 5}
+    studies = planned(SMALL, batch_sizes=[64, 128], **search)
+    *lines, total = estimate(studies, tmp_path / "out", OPTIONS)
     assert [re.sub(r".* batch size (.*) and .*", r"\1", line) for line in lines] == [
         "64: 5 trials in lockstep, searched everywhere, of at most 9 steps, 50 measurements",
         (

@@ -35,15 +35,12 @@ TRIALS = 5
 TOLERANCE = 1e-4
 
 
-def test_shards_lie_by_study_and_nothing_else_is_left(undisturbed):
+def test_shards_lie_by_study_and_every_step_has_its_row(undisturbed):
     assert unlisted(undisturbed) == []
     folder = undisturbed / study_path(TRAINED, BATCH_SIZE)
     assert {path.parent for path in shards(undisturbed)} == {folder}
     trials = [read_footer(path).trials for path in shards(undisturbed)]
     assert [[trial.trial_id for trial in each] for each in trials] == [[0, 1], [2, 3], [4]]
-
-
-def test_every_step_has_its_row(undisturbed):
     table = rows(undisturbed)
     schemas = [pq.read_schema(path).remove_metadata() for path in shards(undisturbed)]
     assert all(schema.equals(shard_schema()) for schema in schemas)

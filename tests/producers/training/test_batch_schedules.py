@@ -1,10 +1,8 @@
 """Batches that grow within a trial: which examples they take, and what becomes of the weights."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -29,9 +27,6 @@ from tests.support.blocks import (
     train,
     train_to_states,
 )
-
-if TYPE_CHECKING:
-    pass
 
 # Of 12 steps; the batches of `fc` and `normalised` begin with 16 examples.
 SCHEDULE = ((2, 2), (7, 4))

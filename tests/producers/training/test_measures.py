@@ -270,9 +270,7 @@ def test_when_the_noise_is_measured_by_hand():
     assert found == [*range(0, 511, 5), *range(516, 601, 6), 607, 614, 620]
     # The last step is one of them, wherever it lies.
     assert NOISE.steps({0: True, 3: False, 8: True}, 700) == [0, 5, 8]
-
-
-def test_others_are_measured_at_evaluations_of_every_split():
+    # Others are measured at the evaluations of every split.
     evaluations = {0: True, 1: False, 2: False, 5: True, 9: True}
     for name in MEASURES.keys() - {"gradient_noise_scale"}:
         assert MEASURES[name].steps(evaluations, 64) == [0, 5, 9]
