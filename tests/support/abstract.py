@@ -15,14 +15,7 @@ from producers.workloads.definition import Workload
 def abstract_advance(
     program: BlockProgram, workload: Workload, batch_size: int, trials: int
 ) -> tuple[Any, ...]:
-    """The arguments that a sweep gives to `BlockProgram.compiled_advance`.
-
-    Args:
-        program: of the workload's functions.
-        workload: the workload.
-        batch_size: examples a step.
-        trials: of the block.
-    """
+    """The arguments that a sweep gives to `BlockProgram.compiled_advance`, of so many trials."""
     is_streamed = DATASETS[workload.source].is_streamed
     return abstract_call(
         program,

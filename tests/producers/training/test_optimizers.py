@@ -4,7 +4,6 @@ import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,94 +37,91 @@ METAPARAMETERS = {
     "weight_decay": (0.01, 0.5),
 }
 
-# A rule by hand takes all values and gradients up to now and the metaparameters; it returns the
-# direction of one parameter, of which `matrix` says whether it is a weight matrix.
+# A rule by hand takes all values and gradients of a parameter up to now and the metaparameters; it
+# returns the direction.
 History = list[np.ndarray]
-Rule = Callable[[History, History, Values, bool], np.ndarray]
 
 
-def average(decay: float, values: list[np.ndarray], start: float = 0.0) -> np.ndarray:
+def average(decay: float, values: History, start: float = 0.0) -> Any:
     result = np.full_like(values[0], start)
     for value in values:
         result = decay * result + (1 - decay) * value
     return result
 
 
-def momentum(decay: float, values: list[np.ndarray]) -> np.ndarray:
+def unbiased(decay: float, values: History) -> Any:
+    return average(decay, values) / (1 - decay ** len(values))
+
+
+def summed(decay: float, values: History) -> Any:
     velocity = np.zeros_like(values[0])
     for value in values:
         velocity = decay * velocity + value
     return velocity
 
 
-def adam(_: History, gradients: History, values: Values, matrix: bool) -> np.ndarray:
-    del matrix
-    count = len(gradients)
-    first = average(values["beta1"], gradients) / (1 - values["beta1"] ** count)
-    second = average(values["beta2"], [g**2 for g in gradients]) / (1 - values["beta2"] ** count)
-    return np.asarray(first / (np.sqrt(second) + values["epsilon"]))
+def divisor(gradients: History, values: Values) -> Any:
+    """What Adam divides by."""
+    return np.sqrt(unbiased(values["beta2"], [g**2 for g in gradients])) + values["epsilon"]
 
 
-def adamw(weights: History, gradients: History, values: Values, matrix: bool) -> np.ndarray:
-    decay = values["weight_decay"] if matrix else 0
-    return np.asarray(adam(weights, gradients, values, matrix) + decay * weights[-1])
+def sgd(_: History, gradients: History, __: Values) -> Any:
+    return gradients[-1]
 
 
-def lamb(weights: History, gradients: History, values: Values, matrix: bool) -> np.ndarray:
-    direction = adamw(weights, gradients, values, matrix)
-    ratio = np.linalg.norm(weights[-1]) / np.linalg.norm(direction) if matrix else 1
+def momentum(_: History, gradients: History, values: Values) -> Any:
+    return summed(values["momentum"], gradients)
+
+
+def nesterov_momentum(_: History, gradients: History, values: Values) -> Any:
+    return gradients[-1] + values["momentum"] * summed(values["momentum"], gradients)
+
+
+def adam(_: History, gradients: History, values: Values) -> Any:
+    return unbiased(values["beta1"], gradients) / divisor(gradients, values)
+
+
+def adamw(weights: History, gradients: History, values: Values) -> Any:
+    return adam(weights, gradients, values) + values["weight_decay"] * weights[-1]
+
+
+def lamb(weights: History, gradients: History, values: Values) -> Any:
+    direction = adamw(weights, gradients, values)
+    is_matrix = direction.ndim > 1
+    ratio = np.linalg.norm(weights[-1]) / np.linalg.norm(direction) if is_matrix else 1
     return ratio * direction
 
 
-def lars(weights: History, gradients: History, values: Values, matrix: bool) -> np.ndarray:
+def lars(weights: History, gradients: History, values: Values) -> Any:
     scaled = []
     for weight, gradient in zip(weights, gradients, strict=True):
         decayed = gradient + values["weight_decay"] * weight
         ratio = 0.001 * np.linalg.norm(weight) / np.linalg.norm(decayed)
-        scaled.append(ratio * decayed if matrix else gradient)
-    return momentum(values["momentum"], scaled)
+        scaled.append(ratio * decayed if weight.ndim > 1 else gradient)
+    return summed(values["momentum"], scaled)
 
 
-def rmsprop(_: History, gradients: History, values: Values, matrix: bool) -> np.ndarray:
-    del matrix
+def rmsprop(_: History, gradients: History, values: Values) -> Any:
     scaled = []
     for count, gradient in enumerate(gradients, 1):
         squares = average(values["rho"], [g**2 for g in gradients[:count]], start=1.0)
         scaled.append(gradient / np.sqrt(squares + values["epsilon"]))
-    return momentum(values["momentum"], scaled)
+    return summed(values["momentum"], scaled)
 
 
-def lion(weights: History, gradients: History, values: Values, matrix: bool) -> np.ndarray:
+def lion(weights: History, gradients: History, values: Values) -> Any:
     before = average(values["beta2"], [np.zeros_like(weights[0]), *gradients[:-1]])
     mixed = values["beta1"] * before + (1 - values["beta1"]) * gradients[-1]
-    return np.asarray(np.sign(mixed) + (values["weight_decay"] if matrix else 0) * weights[-1])
+    return np.sign(mixed) + values["weight_decay"] * weights[-1]
 
 
-def ademamix(weights: History, gradients: History, values: Values, matrix: bool) -> np.ndarray:
-    count = len(gradients)
-    fast = average(values["beta1"], gradients) / (1 - values["beta1"] ** count)
+def ademamix(weights: History, gradients: History, values: Values) -> Any:
     slow = average(values["beta3"], gradients)
-    second = average(values["beta2"], [g**2 for g in gradients]) / (1 - values["beta2"] ** count)
-    direction = (fast + values["alpha"] * slow) / (np.sqrt(second) + values["epsilon"])
-    return np.asarray(direction + (values["weight_decay"] if matrix else 0) * weights[-1])
+    moments = unbiased(values["beta1"], gradients) + values["alpha"] * slow
+    return moments / divisor(gradients, values) + values["weight_decay"] * weights[-1]
 
 
-RULES: dict[str, Rule] = {
-    "sgd": lambda _weights, gradients, _values, _matrix: gradients[-1],
-    "momentum": lambda _weights, gradients, values, _matrix: momentum(
-        values["momentum"], gradients
-    ),
-    "nesterov_momentum": lambda _weights, gradients, values, _matrix: (
-        gradients[-1] + values["momentum"] * momentum(values["momentum"], gradients)
-    ),
-    "adam": adam,
-    "adamw": adamw,
-    "lion": lion,
-    "ademamix": ademamix,
-    "rmsprop": rmsprop,
-    "lamb": lamb,
-    "lars": lars,
-}
+RULES = (sgd, momentum, nesterov_momentum, adam, adamw, lion, ademamix, rmsprop, lamb, lars)
 
 
 def values_of(name: str, trial: int) -> Values:
@@ -160,15 +156,18 @@ def float32(values: Values) -> dict[str, jax.Array]:
 
 
 @pytest.mark.parametrize("trial", quick_few([0, 1], [0]))
-@pytest.mark.parametrize("name", RULES)
-def test_steps_follow_the_formula(name, trial):
+@pytest.mark.parametrize("rule", RULES)
+def test_steps_follow_the_formula(rule, trial):
+    name = rule.__name__
     values = values_of(name, trial)
     found, evaluated = trained_and_evaluated(name, float32(values), START, GRADIENTS)
     assert evaluated is found
     for leaf, start in START.items():
         weights, gradients = [start], [gradient[leaf] for gradient in GRADIENTS]
+        # Biases do not decay.
+        decaying = values if leaf == "kernel" else values | {"weight_decay": 0.0}
         for count in range(1, STEPS + 1):
-            direction = RULES[name](weights, gradients[:count], values, leaf == "kernel")
+            direction = rule(weights, gradients[:count], decaying)
             weights.append(weights[-1] - values["learning_rate"] * direction)
         np.testing.assert_allclose(found[leaf], weights[-1], rtol=1e-4, atol=1e-5)
 
