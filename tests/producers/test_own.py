@@ -82,7 +82,6 @@ SCHEDULES = [ScheduleDefinition("warm_up", lambda m, step: m["learning_rate"] * 
 # What is changed in the file, and parts of the sentence.
 MISTAKES = [
     ('"slope", Slope', '"fc_7", Slope', ["mine.py: the model fc_7 is known already"]),
-    ('"rule",', '"adam",', ["the optimizer adam is known already; give yours another name"]),
     ('model="slope"', 'model="slop"', ["unknown model 'slop'; closest: slope"]),
     ('"constant"', '"linear"', ["unknown learning-rate schedule 'linear'; closest: linear_decay"]),
     ("RULE.search_space", "()", ["searches nothing, and its", "need learning_rate, nudge"]),

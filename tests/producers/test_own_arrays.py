@@ -154,17 +154,8 @@ def test_a_file_brings_an_objective(path, tmp_path):
     ("old", "new", "part"),
     [
         ('"", "val_squ', '"absolut", "val_squ', "unknown objective 'absolut'; closest: absolute"),
-        (
-            "val_squared",
-            "val_square",
-            "unknown metric 'val_square_error'; closest: val_squared_error",
-        ),
         ("Absolute()}", "0.5}", "OBJECTIVES gives absolute 0.5, and should give it an object with"),
-        (
-            "1).astype(np.float32)",
-            "1).astype(float)",
-            "targets that are float64 (12, 1), and should be float32",
-        ),
+        ("1).astype(np.float32)", "1).astype(float)", "targets that are float64 (12, 1), and sho"),
     ],
 )
 def test_mistakes(old, new, part, path, tmp_path):
