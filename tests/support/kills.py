@@ -58,11 +58,9 @@ def kill_and_repeat(
     _assert_goes_on(undisturbed, database)
 
 
-def wait_until(
-    is_so: Callable[[], bool], process: subprocess.Popen[str] | None = None, patience: float = 300.0
-) -> None:
+def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[Any] | None = None) -> None:
     """Waits until something is so, which it has to be before the process ends."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + 300
     while not is_so():
         assert process is None or process.poll() is None, process.communicate()
         assert time.monotonic() < deadline, "it is not so"

@@ -199,6 +199,7 @@ def write_trials(
         ],
         workload=TRAINED,
         batch_size=batch_size,
+        train_steps=10 * max(len(errors) - 1 for *_, errors in trials),
         search_space=study().study().search_space,
     )
 

@@ -98,11 +98,7 @@ def cluster() -> Iterator[Cluster]:
             start_new_session=True,
         )
     try:
-        deadline = time.monotonic() + PATIENCE
-        while "Ray runtime started" not in log.read_text():
-            assert head.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+        wait_until(lambda: "Ray runtime started" in log.read_text(), head)
         yield Cluster(f"127.0.0.1:{port}", psutil.Process(head.pid))
     finally:
         # All of its processes are in the group that was made for it.
