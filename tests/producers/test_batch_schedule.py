@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
+from producers.branches import branched_studies
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
 from producers.sweep.run import SweepEvents, run_sweep
@@ -72,6 +73,11 @@ def test_what_is_written_is_read_or_refused(changes):
 
 
 def test_what_cannot_be_scheduled_is_one_sentence():
+    decaying = WORKLOADS["cifar_10/resnet_8/nesterov_momentum"]
+    with pytest.raises(UsageError, match="decays its learning rate over its budget of steps, and"):
+        scheduled(decaying, TEXT)
+    with pytest.raises(UsageError, match="has a batch schedule, so that a branch has no batch siz"):
+        branched_studies([grown_study()], Path(), SweepOptions(branch_at=(3,)))
     with pytest.raises(UsageError, match="has a batch schedule of its own; train it without"):
         scheduled(scheduled(WORKLOAD, "2@5"), TEXT)
     with pytest.raises(DbtoolError, match="is too long"):

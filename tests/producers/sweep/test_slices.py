@@ -28,7 +28,9 @@ TRIALS = 5
 COUNT = 2
 
 
-def test_a_slice_is_written_with_the_digits_of_everybody():
+def test_what_is_no_slice_is_one_sentence():
+    with pytest.raises(UsageError, match="there is no slice 0/16: with --slice I/N, I goes from 1"):
+        Slice.parse("0/16")
     with pytest.raises(UsageError, match="give the third of sixteen as --slice 3/16"):
         Slice.parse("\u0661/\u0664")
 
