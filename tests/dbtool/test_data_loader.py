@@ -87,20 +87,14 @@ def assert_same_table(found: pd.DataFrame, expected: pd.DataFrame) -> None:
     ],
     ids=["complete", "every", "infeasible"],
 )
-def test_studies_as_pandas_reads_them(
-    archive: Path,
-    db: dbtool.Database,
-    plan: Any,
-    statuses: tuple[str, ...],
-    options: dict[str, Any],
-) -> None:
+def test_studies_as_pandas_reads_them(archive, db, plan, statuses, options):
     metadata, table = load_study(str(archive / plan.path), database=db, **options)
     expected_metadata, expected = as_the_authors_read(archive / plan.path, statuses)
     assert_same_metadata(metadata, expected_metadata)
     assert_same_table(table, expected)
 
 
-def test_workloads_as_pandas_reads_them(archive: Path) -> None:
+def test_workloads_as_pandas_reads_them(archive):
     metadata, table = load_workload(f"/elsewhere/batch_science/{CNN}/", 8)
     parts = {size: as_the_authors_read(archive / CNN / str(size), first=8) for size in (1, 64)}
     assert list(metadata) == [1, 64]
@@ -110,7 +104,7 @@ def test_workloads_as_pandas_reads_them(archive: Path) -> None:
     assert_same_table(table, pd.concat(tables, names=["batch_size"]))
 
 
-def test_the_authors_questions_run_unchanged(archive: Path) -> None:
+def test_the_authors_questions_run_unchanged(archive):
     """As their notebook asks for steps to result: rows past the goal, the first by step and id."""
     _, table = load_workload(archive / CNN, num_trials=10)
     past = table[table["val/classification_error"] < 0.01].sort_index(level=["step", "trial_id"])
@@ -125,7 +119,7 @@ FOLDERS = ["batch_science/{}/", "./{}", "/data/{}", "/batch_science/copies/batch
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_folders_are_names(folder: str, db: dbtool.Database) -> None:
+def test_folders_are_names(folder, db):
     plain, quality = (
         load_study(folder.format(path), database=db)[0]
         for path in (f"{CNN}/64", f"solution_quality/{CNN}/64")
@@ -148,12 +142,12 @@ def test_folders_are_names(folder: str, db: dbtool.Database) -> None:
         ("", "not a folder of a study"),
     ],
 )
-def test_what_is_not_there(path: str, sentence: str, db: dbtool.Database) -> None:
+def test_what_is_not_there(path, sentence, db):
     with pytest.raises(dbtool.UsageError, match=sentence):
         load_study(path, database=db)
 
 
-def test_trials_that_are_not_there(db: dbtool.Database) -> None:
+def test_trials_that_are_not_there(db):
     folder = f"batch_science/{CNN}/64"
     with pytest.raises(ValueError, match=r"31 trials with status .* asked for, and .* has 30"):
         load_study(folder, num_trials=31, database=db)
@@ -163,7 +157,7 @@ def test_trials_that_are_not_there(db: dbtool.Database) -> None:
         assert len(load_study(folder, num_trials=number, database=db)[0]["trials"]) == 30
 
 
-def test_releases_of_producers(tmp_path: Path) -> None:
+def test_releases_of_producers(tmp_path):
     """The published release is meant where there is one; of others one has to be chosen."""
     path = tmp_path / "others"
     for release, errors in (("first", [0.9, 0.5]), ("second", [0.8, 0.4])):

@@ -20,7 +20,7 @@ HEAVY = (
 )
 
 
-def test_importing_brings_nothing_heavy() -> None:
+def test_importing_brings_nothing_heavy():
     code = (
         "import sys, dbtool, dbtool.core.errors; dbtool.open; dbtool.__version__; "
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
@@ -40,7 +40,7 @@ MODULES = (
 )
 
 
-def test_examples_in_docstrings() -> None:
+def test_examples_in_docstrings():
     with dbtool.open() as db:
         for name in MODULES:
             module = importlib.import_module(name)

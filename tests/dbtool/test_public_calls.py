@@ -18,7 +18,7 @@ def release(tmp_path: Path) -> str:
     return str(write_release(tmp_path / "release", "mine", licence="MIT"))
 
 
-def test_a_release_is_published_verified_and_compared(release: str, tmp_path: Path) -> None:
+def test_a_release_is_published_verified_and_compared(release, tmp_path):
     published = str(tmp_path / "published")
     assert dbtool.publish(release, published, title="Made up").title == "Made up"
     assert dbtool.verify(published).problems == ()
@@ -26,7 +26,7 @@ def test_a_release_is_published_verified_and_compared(release: str, tmp_path: Pa
         assert len(dbtool.diff(one, other)) == 0
 
 
-def test_measurements_are_exported_as_the_name_says(release: str, tmp_path: Path) -> None:
+def test_measurements_are_exported_as_the_name_says(release, tmp_path):
     with dbtool.open(release) as db:
         (study,) = db.export(str(tmp_path / "all.parquet"))
         rows = pl.read_parquet(tmp_path / "all.parquet")
@@ -36,7 +36,7 @@ def test_measurements_are_exported_as_the_name_says(release: str, tmp_path: Path
         assert "@misc{dbtool," in db.cite()
 
 
-def test_a_report_is_read_after_the_database_is_closed(release: str) -> None:
+def test_a_report_is_read_after_the_database_is_closed(release):
     with dbtool.open(release) as db:
         report = db.scaling("*", goal=0.5)
         before = str(report), report.rows("noise_scale"), report.rows("comparison")
@@ -46,7 +46,7 @@ def test_a_report_is_read_after_the_database_is_closed(release: str) -> None:
     assert_frame_equal(report.rows("comparison"), before[2])
 
 
-def test_a_file_is_fetched_once(tmp_path: Path) -> None:
+def test_a_file_is_fetched_once(tmp_path):
     content = b"made up" * 1000
     (tmp_path / "there.bin").write_bytes(content)
     url, sha256 = (tmp_path / "there.bin").as_uri(), hashlib.sha256(content).hexdigest()
@@ -81,16 +81,14 @@ MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [
 
 
 @pytest.mark.parametrize(("call", "sentence"), MISTAKES)
-def test_mistakes_are_one_sentence(
-    call: Callable[[dbtool.Database], Any], sentence: str, release: str
-) -> None:
+def test_mistakes_are_one_sentence(call, sentence, release):
     with dbtool.open(release) as db, pytest.raises(dbtool.UsageError) as caught:
         call(db)
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_is_there():
     assert [name for name in dbtool.__all__ if not hasattr(dbtool, name)] == []
     with pytest.raises(AttributeError, match="has no attribute 'opne'"):
         dbtool.opne  # noqa: B018

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,7 +100,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     yield from _database(tmp_path_factory.mktemp("cookbook"), trials)
 
 
-def test_optima_lie_where_the_search_drew_them(searched: Database) -> None:
+def test_optima_lie_where_the_search_drew_them(searched):
     columns = "batch_size, metaparameter, position, at_border"
     # ln(1 / 0.01) / ln(10^4) = 1/2; of one minus the momentum, 0.1 to 0.0001: 0.01 is a third.
     # A fixed metaparameter has no range, and a study that missed the goal no optimum.
@@ -118,7 +117,7 @@ def test_optima_lie_where_the_search_drew_them(searched: Database) -> None:
     assert analysis_rows(searched, "optima", columns)[0] == (8, 1, 200, 2, 1.0, "learning_rate")
 
 
-def test_summary_tells_each_workload_in_a_row(searched: Database) -> None:
+def test_summary_tells_each_workload_in_a_row(searched):
     columns = (
         "workload, goal, batch_sizes, smallest, largest, fewest_feasible, most_feasible, "
         "infeasible_share, steps_at_smallest, steps_at_largest, fewest_steps, fewest_steps_at, "
@@ -129,7 +128,7 @@ def test_summary_tells_each_workload_in_a_row(searched: Database) -> None:
     assert analysis_rows(searched, "summary", columns) == [expected]
 
 
-def test_divergence_counts_the_trials_that_ended(searched: Database) -> None:
+def test_divergence_counts_the_trials_that_ended(searched):
     columns = (
         "batch_size, feasible, infeasible, infeasible_share, largest_feasible_rate, "
         "smallest_infeasible_rate"
@@ -143,7 +142,7 @@ def _first_below(points: Sequence[tuple[int, float]]) -> float:
     return min((step for step, value in points if value < 0.5), default=math.inf)
 
 
-def test_best_of_k_against_all_choices_of_trials(db: Database) -> None:
+def test_best_of_k_against_all_choices_of_trials(db):
     expected: list[tuple[Any, ...]] = []
     for size, drawn in STUDIES.items():
         steps = [
@@ -166,7 +165,7 @@ def test_best_of_k_against_all_choices_of_trials(db: Database) -> None:
     assert expected[2] == (8, 5, 5, 1.0, 100, 100, 100)
 
 
-def test_best_of_k_of_many_trials(tmp_path: Path) -> None:
+def test_best_of_k_of_many_trials(tmp_path):
     trials = [_trial(number, number + 1, 0.1, 0.99, 1.0) for number in range(250)]
     columns = "k, reached, steps_10, steps_50, steps_90"
     [rows] = [analysis_rows(db, "best_of_k", columns) for db in _database(tmp_path, {8: trials})]
@@ -177,7 +176,7 @@ def test_best_of_k_of_many_trials(tmp_path: Path) -> None:
     ]
 
 
-def test_replicates_of_a_setting_count_as_one_trial(tmp_path: Path) -> None:
+def test_replicates_of_a_setting_count_as_one_trial(tmp_path):
     # The medians of five settings are 40 to 80.
     trials = [
         _trial(3 * setting + seed, 40 + 10 * setting + off, 0.1 + setting, 0.99, 1.0)
@@ -192,7 +191,7 @@ def test_replicates_of_a_setting_count_as_one_trial(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["best_of_k", "luck", "sensitivity"])
-def test_searches_in_lockstep_are_left_out(name: str, tmp_path: Path) -> None:
+def test_searches_in_lockstep_are_left_out(name, tmp_path):
     trials = [_trial(number, 10, 0.1, 0.99, 1.0) for number in range(5)]
     for db in _database(tmp_path, {8: trials}, search={"most_steps": 100}):
         assert analysis_rows(db, name, "batch_size") == []
@@ -216,7 +215,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     yield from _database(tmp_path_factory.mktemp("compared"), trials)
 
 
-def test_efficiency_compares_at_equal_numbers_of_trials(compared: Database) -> None:
+def test_efficiency_compares_at_equal_numbers_of_trials(compared):
     columns = (
         "batch_size, best_of, steps, examples, epochs, reduction, efficiency, gain, best_trade"
     )
@@ -232,7 +231,7 @@ def test_efficiency_compares_at_equal_numbers_of_trials(compared: Database) -> N
     ]
 
 
-def test_luck_compares_at_equal_numbers_of_trials(compared: Database) -> None:
+def test_luck_compares_at_equal_numbers_of_trials(compared):
     columns = "batch_size, best_of, steps, not_at, runner_up, fifth, reached_trials"
     assert analysis_rows(compared, "luck", columns) == [
         (8, 5, 200, 100, 1.5, None, 3),
@@ -244,7 +243,7 @@ def test_luck_compares_at_equal_numbers_of_trials(compared: Database) -> None:
     ]
 
 
-def test_enough_trials_against_all_choices_of_trials(compared: Database) -> None:
+def test_enough_trials_against_all_choices_of_trials(compared):
     expected = []
     for size, steps in COMPARED.items():
         took = [each if each > 0 else math.inf for each in steps]
@@ -264,7 +263,7 @@ def test_enough_trials_against_all_choices_of_trials(compared: Database) -> None
     assert analysis_rows(compared, "enough_trials", columns) == expected
 
 
-def test_a_search_in_lockstep_that_ended_early_gives_bounds(tmp_path: Path) -> None:
+def test_a_search_in_lockstep_that_ended_early_gives_bounds(tmp_path):
     trials = [_trial(number, 100, 0.1 + number, 0.99, 1.0) for number in range(5)]
     for most, is_bound in ((105, True), (120, False)):
         search = {"most_steps": 1000}
@@ -274,7 +273,7 @@ def test_a_search_in_lockstep_that_ended_early_gives_bounds(tmp_path: Path) -> N
             assert rows == [(5, 1, is_bound)]
 
 
-def test_sensitivity_compares_at_equal_numbers_of_trials(compared: Database) -> None:
+def test_sensitivity_compares_at_equal_numbers_of_trials(compared):
     columns = "batch_size, trials, reached_share, lowest, highest, decades, inside_share"
     assert analysis_rows(compared, "sensitivity", columns) == [
         # Between 0.1 and 0.4 lie 0.2, which reached it, and 0.3; log10(4) = 0.602.
@@ -287,7 +286,7 @@ def test_sensitivity_compares_at_equal_numbers_of_trials(compared: Database) -> 
     ]
 
 
-def test_best_by_epochs(db: Database) -> None:
+def test_best_by_epochs(db):
     columns = "batch_size, epochs, value, step, trial_id, learning_rate, momentum, feasible_trials"
     rows = analysis_rows(db, "best_by_epochs", columns)
     # An epoch is 1,000 examples: 125 steps of 8. The study of 300 steps does not reach 5 of them.
@@ -305,7 +304,7 @@ def test_best_by_epochs(db: Database) -> None:
     assert (128, 1, 0.9, 0, 0, 1.6, 0.75, 1) in rows
 
 
-def test_best_curves(db: Database) -> None:
+def test_best_curves(db):
     columns = "batch_size, trial_id, step, examples, epochs, metric, value, at_goal"
     rows = analysis_rows(db, "best_curves", columns)
     metric = "val_classification_error"
@@ -321,7 +320,7 @@ def test_best_curves(db: Database) -> None:
     assert {row[0]: row[2] for row in rows if row[-1]} == STEPS
 
 
-def test_examples_are_those_of_batches_that_grow(tmp_path: Path) -> None:
+def test_examples_are_those_of_batches_that_grow(tmp_path):
     # Batches of 4, from step 10 on of 8, from step 15 on of 16: 4 x 10, 8 x 5, 16 x 5 examples.
     growing: dict[str, Any] = {
         "batch_schedule": [[10, 2], [15, 4]],

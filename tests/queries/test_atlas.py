@@ -14,8 +14,8 @@ from dbtool.core.writer import ReleaseWriter
 from dbtool.database import Database, open_database
 from dbtool.figures.drawing import draw
 from dbtool.figures.points import Points, Request, filled_query, read_points
-from dbtool.figures.specs import FigureLayout, find_figure
-from tests.support.made_up import Row, shard_footer, shard_table
+from dbtool.figures.specs import find_figure
+from tests.support.made_up import Row, passing, shard_footer, shard_table
 
 ATLAS = find_figure("atlas")
 FEWEST, FAR = 100, 2**30
@@ -33,10 +33,7 @@ def reached(critical: int, batch_size: int) -> list[Row]:
     """The evaluations of a trial about the step that takes it past the goal."""
     fewest = FEWEST if critical < FAR else 1 / 1024
     steps = round(fewest * (1 + critical / batch_size))
-    return [
-        {"step": steps - 1, "val_classification_error": 0.9},
-        {"step": steps, "val_classification_error": 0.01},
-    ]
+    return passing(steps)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +57,7 @@ def points(db: Database) -> Points:
     return read_points(db, ATLAS, Request())
 
 
-def test_a_line_is_a_workload_of_a_release_with_what_scaling_tells_of_it(db: Database):
+def test_a_line_is_a_workload_of_a_release_with_what_scaling_tells_of_it(db):
     points = read_points(db, ATLAS, Request())
     lines = points.rows.filter(kind="forest")
     drawn = {(row["release"], row["workload"]): row for row in lines.iter_rows(named=True)}
@@ -82,7 +79,7 @@ def test_a_line_is_a_workload_of_a_release_with_what_scaling_tells_of_it(db: Dat
     }
 
 
-def test_planted_hyperbolas_fall_on_one_curve(db: Database):
+def test_planted_hyperbolas_fall_on_one_curve(db):
     rows = read_points(db, ATLAS, Request()).rows.filter(kind="units")
     assert set(rows["workload"]) == {"digits/fc_64/sgd", "digits/fc_64/adam"}
     assert rows.height == 18
@@ -90,7 +87,7 @@ def test_planted_hyperbolas_fall_on_one_curve(db: Database):
         assert y == pytest.approx(1 + 1 / x, rel=0.03)
 
 
-def test_releases_workloads_and_trials_can_be_named(db: Database):
+def test_releases_workloads_and_trials_can_be_named(db):
     one = Request("two,one", workloads=("digits/fc_64/sgd",), trials=1)
     rows = read_points(db, ATLAS, one).rows
     names = ["release", "release_order"]
@@ -101,7 +98,7 @@ def test_releases_workloads_and_trials_can_be_named(db: Database):
         read_points(db, ATLAS, Request(workloads=("letters/fc_64/adam",)))
 
 
-def test_bounds_are_arrows_and_names_are_never_cut(points: Points) -> None:
+def test_bounds_are_arrows_and_names_are_never_cut(points):
     axes, units = draw(points, ATLAS, FigureLayout(3.5)).axes
     assert "FC 64 on letters, SGD" in {text.get_text().replace("\n", " ") for text in axes.texts}
     bars = (each for each in axes.containers if isinstance(each, ErrorbarContainer))

@@ -47,7 +47,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Databas
 
 
 @pytest.mark.parametrize("trials", [1, 2, 7, 30, 64, 101, 350])
-def test_ranks_are_those_of_the_analysis(trials: int, searched: tuple[Database, Any]) -> None:
+def test_ranks_are_those_of_the_analysis(trials, searched):
     query = """
         SELECT ranks.low, ranks.high
         FROM (SELECT ranks_around_median($trials::BIGINT, $k::BIGINT, $level::DOUBLE) AS ranks)
@@ -58,9 +58,7 @@ def test_ranks_are_those_of_the_analysis(trials: int, searched: tuple[Database, 
             assert found == ranks_around_median(trials, k, level)
 
 
-def test_bands_of_steps_are_order_statistics_at_the_least_number_of_trials(
-    searched: tuple[Database, Any],
-) -> None:
+def test_bands_of_steps_are_order_statistics_at_the_least_number_of_trials(searched):
     db, studies = searched
     points = figure_points(db, "steps")
     assert [point["x"] for point in points] == list(studies)
@@ -75,9 +73,7 @@ def test_bands_of_steps_are_order_statistics_at_the_least_number_of_trials(
     assert {point["best_of"] for point in bare} == {None}
 
 
-def test_bands_of_learning_rates_are_their_range_among_those_trials(
-    searched: tuple[Database, Any],
-) -> None:
+def test_bands_of_learning_rates_are_their_range_among_those_trials(searched):
     db, studies = searched
     for point in figure_points(db, "learning-rates"):
         # Ties go to the smaller trial, which is the first that was written.
@@ -88,7 +84,7 @@ def test_bands_of_learning_rates_are_their_range_among_those_trials(
         assert point["band_low"] <= point["y"] <= point["band_high"]
 
 
-def test_a_trial_that_never_reached_the_goal_bounds_nothing(tmp_path: Path) -> None:
+def test_a_trial_that_never_reached_the_goal_bounds_nothing(tmp_path):
     trials = [trial_of(0, 3, 0.1), *(trial_of(number, None, 0.2) for number in range(1, 20))]
     write_shard(tmp_path, workload=SGD, batch_size=8, goal=0.03, trials=trials)
     with open_database(tmp_path) as db:
@@ -102,7 +98,7 @@ def test_a_trial_that_never_reached_the_goal_bounds_nothing(tmp_path: Path) -> N
     assert any(part.startswith(note) for part in caption_of(points, find_figure("steps")))
 
 
-def test_trials_that_diverged_count_among_those_of_a_search(tmp_path: Path) -> None:
+def test_trials_that_diverged_count_among_those_of_a_search(tmp_path):
     trials = [trial_of(number, number + 1, 0.1) for number in range(8)]
     trials += [(number, "INFEASIBLE", {"learning_rate": 9.0}, []) for number in range(8, 20)]
     write_shard(tmp_path, workload=SGD, batch_size=8, goal=0.03, trials=trials)
@@ -113,7 +109,7 @@ def test_trials_that_diverged_count_among_those_of_a_search(tmp_path: Path) -> N
     assert (point["best_of"], point["band_high"]) == (20, 10 * high)
 
 
-def test_bands_of_budgets_are_of_the_best_values_of_trained_networks(tmp_path: Path) -> None:
+def test_bands_of_budgets_are_of_the_best_values_of_trained_networks(tmp_path):
     rng = np.random.default_rng(5)
     values = rng.uniform(0.1, 0.8, (24, 20)).round(3)
     for batch_size, metric, workload in (
@@ -166,7 +162,7 @@ def line_of(folder: Path, steps: Steps) -> dict[int, float]:
         return {p["x"]: p["perfect"] for p in figure_points(db, "steps")}
 
 
-def test_perfect_scaling_is_fitted_up_to_where_returns_diminish(tmp_path: Path) -> None:
+def test_perfect_scaling_is_fitted_up_to_where_returns_diminish(tmp_path):
     # Twice 1/B with errors of 10 % that cancel in logarithms, then nothing gained.
     steps = {1: 110 * 64, 2: 32 * 100, 4: 1600, 8: 800, 16: 400, 32: 400, 64: 400}
     line = line_of(tmp_path, steps)
@@ -182,13 +178,11 @@ def test_perfect_scaling_is_fitted_up_to_where_returns_diminish(tmp_path: Path) 
     assert {(point["perfect_low"], point["perfect_high"]) for point in hung} == {(None, None)}
 
 
-def test_one_point_is_too_few_to_fit(tmp_path: Path) -> None:
+def test_one_point_is_too_few_to_fit(tmp_path):
     assert line_of(tmp_path, {8: 20}) == {8: None}
 
 
-def test_the_interval_of_perfect_scaling_takes_three_points(
-    searched: tuple[Database, Any],
-) -> None:
+def test_the_interval_of_perfect_scaling_takes_three_points(searched):
     rng = np.random.default_rng(2)
     for count in (2, 3, 20, 21):
         # Examples that fall, if anything, so that returns diminish nowhere.
@@ -212,9 +206,7 @@ def test_the_interval_of_perfect_scaling_takes_three_points(
         assert widths == pytest.approx([2 * margin] * (count if count > 2 else 0), rel=1e-4)
 
 
-def test_bands_of_relative_steps_are_divided_by_the_same_steps(
-    searched: tuple[Database, Any],
-) -> None:
+def test_bands_of_relative_steps_are_divided_by_the_same_steps(searched):
     db, _ = searched
     plain, relative = (
         {point["x"]: point for point in figure_points(db, figure)}
@@ -230,7 +222,7 @@ def test_bands_of_relative_steps_are_divided_by_the_same_steps(
     assert {point["band_high"] for point in bare} == {None}
 
 
-def test_bands_against_sparsity_are_those_against_batch_size(tmp_path: Path) -> None:
+def test_bands_against_sparsity_are_those_against_batch_size(tmp_path):
     rng = np.random.default_rng(7)
     for workload in ("mnist/fc_128_128_128/sgd", "sparsity_50/mnist/fc_128_128_128/sgd"):
         for size in (16, 64):
@@ -257,7 +249,7 @@ def test_bands_against_sparsity_are_those_against_batch_size(tmp_path: Path) -> 
     assert {point["best_of"] for point in bare} == {None}
 
 
-def test_figures_whose_points_are_the_best_of_searches_take_bands() -> None:
+def test_figures_whose_points_are_the_best_of_searches_take_bands():
     of_trials = {"scatter", "grid", "curves"}
     of_searches = [spec for spec in FIGURES if spec.kind not in of_trials]
     without = {spec.name for spec in of_searches if not spec.takes("bands")}

@@ -105,9 +105,7 @@ FIGURES: dict[str, tuple[list[Curve], Callable[..., list[Point]], tuple[dict[str
     [(figure, request) for figure, (*_, requests) in FIGURES.items() for request in requests],
     ids=str,
 )
-def test_every_point(
-    figure: str, request_: dict[str, Any], releases: Releases, db: Database
-) -> None:
+def test_every_point(figure, request_, releases, db):
     curves, rule, _ = FIGURES[figure]
     changes = request_ | ({"goal": str(request_["goal"])} if "goal" in request_ else {})
     curves = [replace(curve, **changes) for curve in curves]
@@ -133,14 +131,12 @@ def test_every_point(
             assert point["y_from"] < lowest < point["y_to"] < 2 * lowest
 
 
-def test_the_trials_past_the_hundredth_make_a_difference(releases: Releases) -> None:
+def test_the_trials_past_the_hundredth_make_a_difference(releases):
     hundred = [replace(curve, trials=100) for curve in published.FIGURE_11]
     assert best(hundred, releases) != best(published.FIGURE_11, releases)
 
 
-def test_the_parameter_trials_takes_the_place_of_larger_numbers(
-    releases: Releases, db: Database
-) -> None:
+def test_the_parameter_trials_takes_the_place_of_larger_numbers(releases, db):
     fewer = {
         (curve.panel, number): replace(
             curve, series=number, trials=number, name=f"first {number} trials"
@@ -152,7 +148,7 @@ def test_the_parameter_trials_takes_the_place_of_larger_numbers(
 
 
 @pytest.mark.parametrize("trials", [100, 20])
-def test_label_smoothing(trials: int, releases: Releases, db: Database) -> None:
+def test_label_smoothing(trials, releases, db):
     points = figure_points(db, "figure_07", trials=trials)
     for panel, curves, rule in (
         (1, published.FIGURE_7_BEST, best),
@@ -167,9 +163,7 @@ def test_label_smoothing(trials: int, releases: Releases, db: Database) -> None:
     ("figure", "name", "panels"),
     [("optimal-learning-rate", "learning_rate", 35), ("optimal-momentum", "momentum", 22)],
 )
-def test_optimal_metaparameters_of_all_workloads(
-    figure: str, name: str, panels: int, releases: Releases, db: Database
-) -> None:
+def test_optimal_metaparameters_of_all_workloads(figure, name, panels, releases, db):
     points = figure_points(db, figure)
     # The order of so many panels is the query's; what they show is not.
     curves = {

@@ -5,11 +5,10 @@ Every point is compared with the authors' rules in pandas, from the same made-up
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -17,7 +16,7 @@ import pytest
 from dbtool.core.manifest import About
 from dbtool.database import Database, open_database
 from dbtool.figures.points import NoDataError, Request, filled_query, read_points
-from dbtool.figures.specs import FIGURES, FigureSpec, find_figure
+from dbtool.figures.specs import FIGURES, find_figure
 from dbtool.release.publish import script
 from tests.support import figure_rules
 from tests.support import published_figures as published
@@ -144,21 +143,14 @@ def with_goal(curves: Sequence[Curve], goal: str) -> list[Curve]:
         ("sparsity-normalised", TURNED, normalised, sparse_curves()),
     ],
 )
-def test_every_point(
-    figure: str,
-    request_: dict[str, Any],
-    rule: Callable[..., list[Point]],
-    curves: list[Curve],
-    releases: Releases,
-    db: Database,
-) -> None:
+def test_every_point(figure, request_, rule, curves, releases, db):
     names = request_.get("release", "published").replace(" ", "").split(",")
     expected = rule(curves, {name: releases[name] for name in names})
     agree(figure_points(db, figure, **request_), expected)
     assert any(point["y"] is not None for point in expected)
 
 
-def test_steps_against_sparsity(releases: Releases, db: Database) -> None:
+def test_steps_against_sparsity(releases, db):
     percent = {1: 0, 2: 50, 3: 70, 4: 90}
     points = steps(sparse_curves(), {"published": releases["published"]})
     expected = []
@@ -177,18 +169,18 @@ def test_steps_against_sparsity(releases: Releases, db: Database) -> None:
     agree(figure_points(db, "sparsity-against"), expected)
 
 
-def test_equal_to_the_goal_of_a_sparse_network_is_enough(releases: Releases) -> None:
+def test_equal_to_the_goal_of_a_sparse_network_is_enough(releases):
     strict = [replace(curve, inclusive=False) for curve in sparse_curves()]
     assert steps(strict, releases) != steps(sparse_curves(), releases)
 
 
-def test_curves_are_divided_where_most_of_them_have_points(db: Database) -> None:
+def test_curves_are_divided_where_most_of_them_have_points(db):
     # All three curves have 16, while 8 and 64 are of two at most.
     found = figure_points(db, "relative-steps", **NAMED, **ONE, goal=0.2)
     assert {point["normalise_at"] for point in found} == {16}
 
 
-def test_the_release_with_most_studies_of_the_figure_is_drawn(db: Database) -> None:
+def test_the_release_with_most_studies_of_the_figure_is_drawn(db):
     for figure in ("figure_01", "sparsity-steps", "steps"):
         assert {point["release"] for point in figure_points(db, figure)} == {"published"}
     found = figure_points(db, "figure_01", release="none such")
@@ -196,7 +188,7 @@ def test_the_release_with_most_studies_of_the_figure_is_drawn(db: Database) -> N
     assert {point["release"] for point in found} == {"none such"}
 
 
-def test_goals_tell_workloads_apart_as_optimizers_do(db: Database) -> None:
+def test_goals_tell_workloads_apart_as_optimizers_do(db):
     # Of the first release the goals are 0.01 and 0.012, so that nothing is left to compare.
     request = TURNED | {"workloads": (CNN, PLAIN)}
     assert figure_points(db, "optimizers", **request) == []
@@ -212,14 +204,14 @@ def test_goals_tell_workloads_apart_as_optimizers_do(db: Database) -> None:
         ("momenta", "search a momentum"),
     ],
 )
-def test_nothing_to_draw_is_told(figure: str, what: str, db: Database) -> None:
+def test_nothing_to_draw_is_told(figure, what, db):
     with pytest.raises(
         NoDataError, match=f"^{PLAIN} has no workloads with a goal that {what}; see"
     ):
         read_points(db, find_figure(figure), Request(workloads=(PLAIN,)))
 
 
-def test_schedules_without_a_pair_are_told(db: Database) -> None:
+def test_schedules_without_a_pair_are_told(db):
     found = figure_points(db, "schedule-comparison", **ONE)
     assert [point["x"] for point in found] == [None] * 6
     assert [point["series"] for point in found][:2] == ["constant", "linear"]
@@ -227,7 +219,7 @@ def test_schedules_without_a_pair_are_told(db: Database) -> None:
 
 
 @pytest.mark.parametrize("figure", ["steps", "relative-steps", "learning-rates", "momenta"])
-def test_without_names_every_workload_of_the_release_is_there(figure: str, db: Database) -> None:
+def test_without_names_every_workload_of_the_release_is_there(figure, db):
     wanted = {workload for release, workload, _, _ in STUDIES if release == "published"}
     if figure == "momenta":
         wanted = {workload for workload in wanted if not workload.endswith("sgd")}
@@ -264,9 +256,7 @@ QUICK = {(spec.kind, spec.takes_workloads): spec for spec in reversed(FIGURES)}.
     [pytest.param(Request(), marks=pytest.mark.slow), Request("published", 5, 0.05)],
     ids=str,
 )
-def test_every_figure_s_query_gives_the_same_points(
-    spec: FigureSpec, request_: Request, plain: duckdb.DuckDBPyConnection, alone: Database
-) -> None:
+def test_every_figure_s_query_gives_the_same_points(spec, request_, plain, alone):
     query = filled_query(spec, request_)
     assert "$" not in query.partition("*/")[2]
     found = plain.execute(query).fetchall()

@@ -104,13 +104,7 @@ NAMED: Panels = [
         ("scatter", {"workloads": (IMAGES, "mnist/fc_64_64_64/sgd")}, NAMED),
     ],
 )
-def test_every_trial_of_a_scatter_plot(
-    figure: str,
-    request_: dict[str, Any],
-    panels: Panels,
-    studies: dict[str, StudyFrames],
-    db: Database,
-) -> None:
+def test_every_trial_of_a_scatter_plot(figure, request_, panels, studies, db):
     expected: list[tuple[Any, ...]] = []
     for panel, path, metric, goal, most_steps in panels:
         found = [("goal achieved", None, None, None, False, None)]
@@ -120,20 +114,20 @@ def test_every_trial_of_a_scatter_plot(
     assert rows(db, figure, "panel, series, x, y, trial_id, best, steps", **request_) == expected
 
 
-def test_the_axes_are_those_of_the_paper(db: Database) -> None:
+def test_the_axes_are_those_of_the_paper(db):
     ninth = (10**-4.5, 10**-0.5, 1e-6, 10)
     for figure, ends in (("9a", ninth), ("9b", ninth), ("10", (1e-4, 1e-1, 1e-4, 1e-1))):
         [found] = rows(db, figure, "DISTINCT x_from, x_to, y_from, y_to")
         assert found == pytest.approx(ends)
 
 
-def test_the_budgets_of_a_scatter_plot(studies: dict[str, StudyFrames], db: Database) -> None:
+def test_the_budgets_of_a_scatter_plot(studies, db):
     assert set(rows(db, "9a", "batch_size, most_steps")) == {
         (size, within(studies.get(f"{BASE}/{size}"), EPOCH // size)) for size in EPOCHS
     }
 
 
-def test_the_first_trials_of_a_scatter_plot(db: Database) -> None:
+def test_the_first_trials_of_a_scatter_plot(db):
     everything = rows(db, "10", "panel_order, trial_id")
     first = rows(db, "10", "panel_order, trial_id, trials, asked_trials", trials=3)
     for panel in (1, 2, 3):
@@ -142,7 +136,7 @@ def test_the_first_trials_of_a_scatter_plot(db: Database) -> None:
         assert taken == [(trial_id, 3, 3) for trial_id in ids[:3]]
 
 
-def test_the_borders_of_a_scatter_plot(studies: dict[str, StudyFrames], db: Database) -> None:
+def test_the_borders_of_a_scatter_plot(studies, db):
     found = set(rows(db, "9b", "x_low, x_high, y_low, y_high, most_steps, batch_size"))
     borders = (1e-4, 10.0, 1 - 0.9999, 1 - 0.9)
     assert {row for row in found if row[0] is not None} == {
@@ -166,17 +160,7 @@ GRID = "series, x, value, low, high, trial_id, best"
         ("search-space-resnet", RESNET, VAL, "0.25", 5, "label_smoothing", "linear"),
     ],
 )
-def test_search_spaces(
-    figure: str,
-    workload: str,
-    metric: str,
-    goal: str,
-    panel_order: int,
-    name: str,
-    scale: str,
-    studies: dict[str, StudyFrames],
-    db: Database,
-) -> None:
+def test_search_spaces(figure, workload, metric, goal, panel_order, name, scale, studies, db):
     found = [
         row
         for row in rows(db, figure, f"panel_order, metaparameter, scale, y, {GRID}")
@@ -196,7 +180,7 @@ def test_search_spaces(
             assert (row[3], row[7], row[8]) == (value, low, high)
 
 
-def test_search_space_of_any_workload(studies: dict[str, StudyFrames], db: Database) -> None:
+def test_search_space_of_any_workload(studies, db):
     found = rows(db, "search-space", f"panel, scale, {GRID}", workloads=(RESNET,))
     panels = list(dict.fromkeys(row[0] for row in found))
     assert panels == [
@@ -218,9 +202,7 @@ READING = "trial_id, x, y, best, read_off"
 
 
 @pytest.mark.parametrize("first", [None, 3])
-def test_reading_steps_to_result(
-    first: int | None, studies: dict[str, StudyFrames], db: Database
-) -> None:
+def test_reading_steps_to_result(first, studies, db):
     study = studies[f"{CNN}/128"]
     expected = rules.reading(study, VAL, "0.01", first=first or 100)
     found = rows(db, "reading-steps-to-result", READING, trials=first)
@@ -231,7 +213,7 @@ def test_reading_steps_to_result(
     assert rows(db, "reading", READING, trials=first, workloads=(CNN,)) == expected
 
 
-def test_reading_of_a_value_to_get_above(studies: dict[str, StudyFrames], db: Database) -> None:
+def test_reading_of_a_value_to_get_above(studies, db):
     study = studies[f"{IMAGES}/256"]
     found = rows(db, "reading", READING, workloads=(IMAGES,), goal=0.3)
     assert found == rules.reading(study, PRECISION, "0.3", first=100)
@@ -242,7 +224,7 @@ CURVES = "panel_order, panel, series, trial_id, x, y, read_off"
 
 
 @pytest.mark.parametrize("goal", ["0.01", "0.0001"])
-def test_learning_curves(goal: str, studies: dict[str, StudyFrames], db: Database) -> None:
+def test_learning_curves(goal, studies, db):
     expected = []
     for place, split in enumerate(("train", "val", "test")):
         for axis in ("steps", "epochs"):
@@ -271,7 +253,7 @@ def test_learning_curves(goal: str, studies: dict[str, StudyFrames], db: Databas
     assert any(row[6] for row in expected) == (goal == "0.01")
 
 
-def test_curves_of_a_training_set_of_unknown_size_are_against_examples(db: Database) -> None:
+def test_curves_of_a_training_set_of_unknown_size_are_against_examples(db):
     found = rows(db, "curves", "x_label, x, step, batch_size", workloads=(HALF,))
     assert {row[0] for row in found} == {"Step", "Examples"}
     assert all(row[1] == row[2] * (1 if row[0] == "Step" else row[3]) for row in found)
@@ -284,7 +266,7 @@ def test_curves_of_a_training_set_of_unknown_size_are_against_examples(db: Datab
         *("search-space", "reading-steps-to-result", "reading", "learning-curves", "curves"),
     ],
 )
-def test_another_release_has_its_own_rows(figure: str, db: Database) -> None:
+def test_another_release_has_its_own_rows(figure, db):
     """A release without the workloads has one row a curve; the other's rows stay as they are."""
     columns = "panel, series, x, y, trial_id, release_order"
     alone = rows(db, figure, columns)
@@ -297,7 +279,7 @@ def test_another_release_has_its_own_rows(figure: str, db: Database) -> None:
     assert all(row[1] for row in lacking)
 
 
-def test_schedules_start_at_one_and_end_at_their_factor(db: Database) -> None:
+def test_schedules_start_at_one_and_end_at_their_factor(db):
     found = rows(db, "schedule-shapes", "series, x, y")
     curves: dict[str, dict[float, float]] = {}
     for series, x, y in found:

@@ -68,7 +68,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         yield opened
 
 
-def test_a_sparse_network_meets_its_goal_when_it_equals_it(db: Database) -> None:
+def test_a_sparse_network_meets_its_goal_when_it_equals_it(db):
     columns = "panel, series, x, y, steps, best, workload"
     found = rows(db, "sparsity-scatter", columns, release="sparse")
     # 200 is the batch size nearest to 256 of the one that all the sparsities share. Trial 1 meets
@@ -92,7 +92,7 @@ def test_a_sparse_network_meets_its_goal_when_it_equals_it(db: Database) -> None
     assert set(rows(db, "sparsity-scatter", "metric, goal, goal_inclusive")) == {(VAL, 0.02, True)}
 
 
-def test_lipschitz_constants_of_the_trial_that_reached_the_goal(db: Database) -> None:
+def test_lipschitz_constants_of_the_trial_that_reached_the_goal(db):
     columns = "series, x, y, trial_id, batch_size, goal, metric, panel_order"
     found = rows(db, "sparsity-lipschitz", columns, release="sparse")
     metric = "gradient_lipschitz_constant"
@@ -110,7 +110,7 @@ def test_lipschitz_constants_of_the_trial_that_reached_the_goal(db: Database) ->
     assert [row[3] for row in missed if row[1] is not None] == [2, 2, 2]
 
 
-def test_two_releases_are_read_at_the_batch_size_that_both_have(db: Database) -> None:
+def test_two_releases_are_read_at_the_batch_size_that_both_have(db):
     columns = "release, release_order, batch_size, trial_id, x, y, best, read_off"
     found = rows(db, "reading", columns, release="second,first", workloads=(CNN,))
     steps = {"second": 20, "first": 10}
@@ -128,7 +128,7 @@ def test_two_releases_are_read_at_the_batch_size_that_both_have(db: Database) ->
     assert alone == (128,)
 
 
-def test_learning_curves_of_two_releases_share_their_batch_sizes(db: Database) -> None:
+def test_learning_curves_of_two_releases_share_their_batch_sizes(db):
     columns = "series, series_order, release, release_order, trial_id, x, y, read_off"
     found = rows(db, "curves", f"panel_order, {columns}", release="first,second", workloads=(CNN,))
     errors = [row[1:] for row in found if row[0] == 4]
@@ -153,7 +153,7 @@ ANY_WORKLOADS = ("scatter", "search-space", "reading", "curves", "learning-curve
 
 
 @pytest.mark.parametrize("figure", [*FIGURES, *ANY_WORKLOADS, "schedule-shapes"])
-def test_points_have_one_order(figure: str, db: Database) -> None:
+def test_points_have_one_order(figure, db):
     """So that the same database gives the same bytes."""
     columns = "panel_order, series_order, release_order, coalesce(x, -1), coalesce(trial_id, -1)"
     found = rows(db, figure, columns, release="first,second,sparse")

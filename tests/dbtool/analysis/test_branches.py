@@ -46,9 +46,7 @@ TO_THE_LAST = (1.0, 1.0, 1.0, 1.0)
         ([TO_256] * 5, (math.sqrt(256 * 512), None, None)),
     ],
 )
-def test_the_median_of_trials_lies_between_batch_sizes(
-    losses: list[tuple[float, ...]], found: tuple[float | None, ...]
-) -> None:
+def test_the_median_of_trials_lies_between_batch_sizes(losses, found):
     [row] = branch_rows(branches(*losses), level=0.95).to_dicts()
     value, low, high = (row[name] for name in ("critical_batch_size", "low", "high"))
     assert (low, high) == found[1:]
@@ -56,19 +54,19 @@ def test_the_median_of_trials_lies_between_batch_sizes(
     assert (row["trials"], row["largest"], row["examples"]) == (len(losses), 512, 1_024)
 
 
-def test_what_does_well_beyond_a_batch_size_that_does_not_counts_for_nothing() -> None:
+def test_what_does_well_beyond_a_batch_size_that_does_not_counts_for_nothing():
     [row] = branch_rows(branches(*[(1.0, 1.2, 1.0, 1.0)] * 9), level=0.95).to_dicts()
     assert (row["low"], row["high"]) == (64, 128)
     assert row["critical_batch_size"] == pytest.approx(math.sqrt(64 * 128))
 
 
-def test_a_trial_that_diverges_with_its_own_batch_size_says_nothing() -> None:
+def test_a_trial_that_diverges_with_its_own_batch_size_says_nothing():
     lost = (math.inf, 1.0, 1.0, 1.0)
     found = branch_rows(branches(*[TO_128] * 6, *[lost] * 9), level=0.95)
     assert found["critical_batch_size"].item() == pytest.approx(math.sqrt(128 * 256))
 
 
-def test_a_larger_tolerance_lets_more_batch_sizes_do() -> None:
+def test_a_larger_tolerance_lets_more_batch_sizes_do():
     found = [
         branch_rows(branches(TO_64), level=0.95, tolerance=tolerance)["critical_batch_size"].item()
         for tolerance in (0.1, 0.3)
@@ -76,7 +74,7 @@ def test_a_larger_tolerance_lets_more_batch_sizes_do() -> None:
     assert found == [pytest.approx(math.sqrt(64 * 128)), pytest.approx(math.sqrt(256 * 512))]
 
 
-def test_the_noise_scale_is_that_of_the_own_batch_size() -> None:
+def test_the_noise_scale_is_that_of_the_own_batch_size():
     trials = np.arange(12.0)
     blocks = trials.astype(np.int64)
     expected = noise_scale(1.0 + trials, 300.0 + trials, blocks, level=0.9)
@@ -87,5 +85,5 @@ def test_the_noise_scale_is_that_of_the_own_batch_size() -> None:
     assert row["own_noise_scale"] == pytest.approx(1_200 / (24 + 66))
 
 
-def test_without_branches_there_is_no_row() -> None:
+def test_without_branches_there_is_no_row():
     assert branch_rows(branches(TO_64).clear(), level=0.95).is_empty()

@@ -35,9 +35,7 @@ def log_likelihood(
     between = norm.cdf(upper, centre, scale) - norm.cdf(lower, centre, scale)
     return float(
         np.where(
-            lower == upper,
-            norm.logpdf(lower, centre, scale),
-            np.log(np.maximum(between, 1e-300)),
+            lower == upper, norm.logpdf(lower, centre, scale), np.log(np.maximum(between, 1e-300))
         ).sum()
     )
 
@@ -46,7 +44,7 @@ def log_likelihood(
     ("width", "unreached", "unknown"),
     [(0, 0, 0), (0, 3, 0), (0.2, 0, 0), (0.4, 2, 0), (0.3, 2, 1), (0, 1, 2)],
 )
-def test_the_fit_is_the_likeliest(width: float, unreached: int, unknown: int) -> None:
+def test_the_fit_is_the_likeliest(width, unreached, unknown):
     lower, upper, terms = observed(3, width, unreached=unreached, unknown=unknown)
     found = fit_intervals(lower, upper, np.zeros((1, SIZE)), terms[None], 1e-4)
     searched = [
@@ -64,17 +62,9 @@ def test_the_fit_is_the_likeliest(width: float, unreached: int, unknown: int) ->
     assert found.scale[0] == pytest.approx(math.exp(best.x[0]), rel=1e-2)
 
 
-def test_points_are_fitted_by_least_squares() -> None:
-    lower, _, terms = observed(5, 0, unreached=0, unknown=0)
-    found = fit_intervals(lower, lower, np.zeros((1, SIZE)), terms[None], 1e-4)
-    expected, squares, *_ = np.linalg.lstsq(terms, lower, rcond=None)
-    assert found.coefficients[0] == pytest.approx(expected, abs=1e-6)
-    assert found.scale[0] == pytest.approx(math.sqrt(squares[0] / SIZE), rel=1e-5)
-
-
 # Points, or as far apart as logarithms of whole numbers of steps.
 @given(st.integers(0, 10_000), st.just(0.0) | st.floats(1e-6, 2), st.integers(0, 6))
-def test_many_fits_at_once_are_those_one_by_one(seed: int, width: float, unreached: int) -> None:
+def test_many_fits_at_once_are_those_one_by_one(seed, width, unreached):
     lower, upper, terms = observed(seed, width, unreached=unreached, unknown=0)
     offsets = np.random.default_rng(seed).normal(size=(3, SIZE))
     together = fit_intervals(lower, upper, offsets, np.stack([terms] * 3), 0.01)
@@ -87,7 +77,7 @@ def test_many_fits_at_once_are_those_one_by_one(seed: int, width: float, unreach
         )
 
 
-def test_values_on_a_line_keep_the_least_scale() -> None:
+def test_values_on_a_line_keep_the_least_scale():
     at = np.arange(4.0)
     terms = np.stack([np.ones(4), at], axis=1)
     found = fit_intervals(at, at, np.zeros((1, 4)), terms[None], 0.02)
@@ -96,7 +86,7 @@ def test_values_on_a_line_keep_the_least_scale() -> None:
     assert found.coefficients[0] == pytest.approx([0, 1], abs=1e-6)
 
 
-def test_the_fit_is_the_likeliest_where_its_scale_is_the_least() -> None:
+def test_the_fit_is_the_likeliest_where_its_scale_is_the_least():
     # On its way to the least scale Newton's method would step beyond it.
     sizes = np.array([2, 256, 512, 1024, 2048, 4096])
     lower = np.array([math.log(6000), *[-math.inf] * 5])

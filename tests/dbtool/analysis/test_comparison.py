@@ -2,7 +2,6 @@
 
 import math
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import mannwhitneyu
 
 from dbtool.analysis.comparison import (
     chance_interval,
@@ -53,9 +51,7 @@ def by_all_choices(steps: list[float], others: list[float], k: int) -> float:
 
 
 @given(INTERVALS, INTERVALS, st.integers(1, 3))
-def test_chances_against_all_choices_of_trials(
-    first: list[tuple[float, float]], other: list[tuple[float, float]], k: int
-) -> None:
+def test_chances_against_all_choices_of_trials(first, other, k):
     k = min(k, len(first), len(other))
     found = compare(search(8, first), search(8, other), k, level=0.95)
     steps, others = [end for _, end in first], [end for _, end in other]
@@ -67,70 +63,49 @@ def test_chances_against_all_choices_of_trials(
 
 
 @given(INTERVALS, INTERVALS, st.integers(1, 2), st.data())
-def test_bounds_hold_for_any_steps_between_evaluations(
-    first: list[tuple[float, float]], other: list[tuple[float, float]], k: int, data: Any
-) -> None:
-    def step(interval: tuple[float, float]) -> float:
-        after, end = interval
-        if after == INF:
-            return INF
-        if end == INF:
-            return float(data.draw(st.sampled_from([after + 1, after + 5, INF])))
-        return float(data.draw(st.integers(int(after) + 1, int(end))))
+def test_bounds_hold_for_any_steps_between_evaluations(first, other, k, data):
+    def step(after: float, end: float) -> float:
+        later = [after + 1, after + 5, INF] if end == INF else range(int(after) + 1, int(end) + 1)
+        return float(data.draw(st.sampled_from(later)))
 
     found = compare(search(8, first), search(8, other), k, level=0.95)
-    steps, others = [step(each) for each in first], [step(each) for each in other]
-    for name, share in (
-        ("win", by_all_choices(steps, others, k)),
-        ("loss", by_all_choices(others, steps, k)),
-    ):
-        assert found[f"{name}_certain"] - 1e-9 <= share <= found[f"{name}_possible"] + 1e-9
+    steps, others = [step(*each) for each in first], [step(*each) for each in other]
+    for chance, pair in ((found.win, (steps, others)), (found.loss, (others, steps))):
+        assert chance.certain - 1e-9 <= by_all_choices(*pair, k) <= chance.possible + 1e-9
 
 
-def test_bounds_by_hand() -> None:
-    # 10 < T <= 20 and 15 < T <= 18: either may be first. 10 < T <= 15 is first for certain.
-    open_ended = compare(search(8, [(10, 20)]), search(8, [(15, 18)]), 1, level=0.95)
-    assert (open_ended["win"], open_ended["win_certain"], open_ended["win_possible"]) == (
-        None,
-        0,
-        1,
-    )
-    certain = compare(search(8, [(10, 15)]), search(8, [(15, 18)]), 1, level=0.95)
-    assert (
-        certain["win"],
-        certain["win_certain"],
-        certain["win_possible"],
-        certain["loss_possible"],
-    ) == (1, 1, 1, 0)
-    # Neither reached the goal: the first was trained longer, but may have reached it right after.
-    never = compare(search(8, [(100, INF)]), search(8, [(50, INF)]), 1, level=0.95)
-    assert (never["win"], never["loss"], never["neither"]) == (None, None, 1)
-    assert (never["win_certain"], never["win_possible"]) == (0, 1)
-    assert (never["loss_certain"], never["loss_possible"]) == (0, 1)
-    diverged = compare(search(8, [(INF, INF)]), search(8, [(50, INF)]), 1, level=0.95)
-    assert (diverged["win_possible"], diverged["loss_possible"], diverged["neither"]) == (0, 1, 1)
+@pytest.mark.parametrize(
+    ("first", "other", "win", "loss"),
+    [
+        # 10 < T <= 20 and 15 < T <= 18: either may be first. 10 < T <= 15 is first for certain.
+        ((10, 20), (15, 18), (None, 0, 1), (None, 0, 1)),
+        ((10, 15), (15, 18), (1, 1, 1), (0, 0, 0)),
+        # Neither reached the goal: the first was trained longer, but may have reached it right
+        # after. One that diverged never does.
+        ((100, INF), (50, INF), (None, 0, 1), (None, 0, 1)),
+        ((INF, INF), (50, INF), (0, 0, 0), (None, 0, 1)),
+    ],
+)
+def test_bounds_by_hand(first, other, win, loss):
+    found = compare(search(8, [first]), search(8, [other]), 1, level=0.95)
+    for chance, expected in ((found.win, win), (found.loss, loss)):
+        assert (chance.value, chance.certain, chance.possible) == expected
+    assert found.neither == (INF in first)
 
 
-def test_one_trial_is_the_statistic_of_mann_and_whitney() -> None:
-    rng = np.random.default_rng(3)
-    steps, others = rng.integers(1, 9, 30).astype(float), rng.integers(3, 11, 20).astype(float)
-    statistic = mannwhitneyu(steps, others).statistic
-    assert chance_of_fewer(steps, others, 1) == pytest.approx(1 - statistic / 600)
-
-
-def test_equal_searches_of_many_trials_are_even() -> None:
+def test_equal_searches_of_many_trials_are_even():
     steps = np.arange(1.0, 301)
     assert chance_of_fewer(steps, steps, 150) == pytest.approx(0.5)
 
 
-def test_a_quarter_of_the_fewest_trials_that_are_enough() -> None:
+def test_a_quarter_of_the_fewest_trials_that_are_enough():
     given = [exact(8, *range(1, count + 1)) for count in (4, 9, 20)]
     assert quarter_of_fewest(given) == 2
     assert quarter_of_fewest(given[:1]) is None
 
 
 @given(st.integers(0, 10_000))
-def test_intervals_against_pseudo_values_of_mann_and_whitney(seed: int) -> None:
+def test_intervals_against_pseudo_values_of_mann_and_whitney(seed):
     """Of k = 1 the jackknife's variance is that of DeLong et al. 1988, by placements."""
     rng = np.random.default_rng(seed)
     steps, others = rng.normal(0, 1, 12), rng.normal(0.3, 1, 15)
@@ -145,7 +120,7 @@ def test_intervals_against_pseudo_values_of_mann_and_whitney(seed: int) -> None:
 
 @pytest.mark.parametrize("chance", [0.5, 0.94, 0.98, 0.995])
 @pytest.mark.parametrize("k", [3, 6])
-def test_intervals_hold_the_chance_as_often_as_they_say(k: int, chance: float) -> None:
+def test_intervals_hold_the_chance_as_often_as_they_say(k, chance):
     # The fewest of k exponential steps is exponential, too: the chance is the share of rates.
     rng = np.random.default_rng(11)
     runs, held, decided = 200, 0, 0
@@ -160,7 +135,7 @@ def test_intervals_hold_the_chance_as_often_as_they_say(k: int, chance: float) -
     assert decided < 0.1 * runs if chance == 0.5 else decided > 0.75 * runs
 
 
-def test_intervals_where_all_choices_agree() -> None:
+def test_intervals_where_all_choices_agree():
     steps = np.arange(1.0, 13)
     # As 8 searches of 3 trials each that all agree: 8 / (8 + t^2), with 11 degrees of freedom.
     low, high = chance_interval(steps, steps + 20, 3, level=0.95)
@@ -171,19 +146,17 @@ def test_intervals_where_all_choices_agree() -> None:
     assert chance_interval(np.ones(1), np.ones(1) + 1, 1, level=0.95) == (0, 1)
 
 
-def test_intervals_cover_what_evaluations_leave_open() -> None:
+def test_intervals_cover_what_evaluations_leave_open():
     steps = np.append(np.arange(1.0, 11), [math.inf, math.inf])
     coarse = search(8, [(step - 2, step) for step in steps])
     found = compare(coarse, coarse, 3, level=0.95)
     low, _ = chance_interval(steps, steps - 1, 3, level=0.95)
     _, high = chance_interval(steps - 1, steps, 3, level=0.95)
-    assert (found["win_low"], found["win_high"]) == (low, high)
-    names = ("win_low", "win_certain", "win", "win_possible", "win_high")
-    ends = [found[name] for name in names]
-    assert ends == sorted({*ends})
+    assert (found.low, found.high) == (low, high)
+    assert found.low < found.certain < found.value < found.possible < found.high
 
 
-def test_searches_in_lockstep_are_compared_where_stopping_tells() -> None:
+def test_searches_in_lockstep_are_compared_where_stopping_tells():
     def lockstep(first: int, reached: int) -> Search:
         """24 trials, of which all but the first to the goal were dropped with the last of them."""
         steps = np.array([first + each for each in range(reached)] + [INF] * (24 - reached))
@@ -207,7 +180,7 @@ def test_searches_in_lockstep_are_compared_where_stopping_tells() -> None:
     assert open_ones["win_possible"].item() > 0.6
 
 
-def test_rows_flag_what_is_missing() -> None:
+def test_rows_flag_what_is_missing():
     tasks = {
         TASK: {
             "adam": [exact(8, *[5] * 8), exact(16, *[3] * 8), exact(64, *[1] * 8)],
@@ -229,7 +202,7 @@ def test_rows_flag_what_is_missing() -> None:
     assert found == [(None, None, "adam, sgd"), (None, None, "adam, sgd")]
 
 
-def test_tasks_of_a_database(tmp_path: Path) -> None:
+def test_tasks_of_a_database(tmp_path):
     def write(workload: str, batch_size: int, error: float, **study: Any) -> None:
         trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, error]))]
         write_shard(tmp_path, workload=workload, batch_size=batch_size, trials=trials, **study)

@@ -1,7 +1,6 @@
 """Time and money, laws across workloads and recommended rates, against what is planted."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,31 +12,22 @@ from dbtool.analysis.costs import StepTime, step_time
 from dbtool.analysis.interval import Interval
 from dbtool.analysis.law import power_law
 from dbtool.core.errors import UsageError
-from tests.support.made_up import write_shard
-
-# Zhang et al. 2024 (arXiv 2410.21676): steps at batch sizes from 64, by millions of parameters, of
-# the two largest models as their notebook prints them. Their law is 93.2 N^0.468.
-ZHANG = {
-    85: [46000, 23000, 13282, 7000, 3840, 2528, 1917, 1600, 1600],
-    151: [96000, 49000, 24000, 12000, 7128, 4350, 2940, 2400, 2300],
-    302: [196000, 90000, 46000, 23400, 13300, 7224, 4980, 3400, 2879],
-    604: [311000, 166000, 81000, 37440, 21320, 11400, 7199, 4700, 3800],
-    1200: [643000, 331000, 176000, 94000, 46500, 25000, 15360, 8900, 6500],
-}
+from tests.support import zhang
+from tests.support.made_up import passing, write_shard
 
 
-def zhang() -> pl.DataFrame:
+def published() -> pl.DataFrame:
     rows = [
-        (f"{millions}M", millions, 64 * 2**index, steps)
-        for millions, own in ZHANG.items()
-        for index, steps in enumerate(own)
+        (f"{millions}M", millions, size, steps)
+        for millions, own in zhang.STEPS.items()
+        for size, steps in zip(zhang.SIZES, own, strict=True)
     ]
     return pl.DataFrame(rows, ["workload", "millions", "batch_size", "steps"], orient="row")
 
 
-def test_a_published_law() -> None:
+def test_a_published_law():
     options: dict[str, Any] = {"curve": "hyperbola", "start": 256, "law": "millions"}
-    report = dbtool.scaling_of_table(zhang(), **options)
+    report = dbtool.scaling_of_table(published(), **options)
     [_, row, _] = report.rows("law").to_dicts()
     assert (row["definition"], row["law"], row["workloads"]) == ("overhead", "millions", 5)
     assert row["factor"] == pytest.approx(93.2, rel=0.005)
@@ -45,16 +35,16 @@ def test_a_published_law() -> None:
     assert row["low"] < 0.468 < row["high"]
     said = " ".join(str(report).split())
     assert "(overhead) is 93.1 times millions to the power 0.468 (95%: 0.401 to 0.536)" in said
-    few = zhang().filter(pl.col("millions") < 200)
+    few = published().filter(pl.col("millions") < 200)
     assert "No law in millions" in str(dbtool.scaling_of_table(few, **options))
-    elsewhere = zhang().select("workload", width="millions").unique()
-    again = dbtool.scaling_of_table(zhang(), values=elsewhere, **options | {"law": "width"})
+    elsewhere = published().select("workload", width="millions").unique()
+    again = dbtool.scaling_of_table(published(), values=elsewhere, **options | {"law": "width"})
     assert again.rows("law")["factor"][1] == row["factor"]
     with pytest.raises(UsageError, match="has no column height: its first line names workload and"):
-        dbtool.scaling_of_table(zhang(), law="height")
+        dbtool.scaling_of_table(published(), law="height")
 
 
-def test_intervals_of_a_law_carry_those_of_its_points() -> None:
+def test_intervals_of_a_law_carry_those_of_its_points():
     def law(spread: float, noise: list[float]) -> Interval:
         points = [
             (x, Interval(y, y / spread, y * spread))
@@ -78,7 +68,7 @@ def test_intervals_of_a_law_carry_those_of_its_points() -> None:
     assert power_law([(1.0, exact), (2.0, exact)], level=0.95) is None
 
 
-def test_the_quickest_run_is_the_one_of_calculus() -> None:
+def test_the_quickest_run_is_the_one_of_calculus():
     rng = np.random.default_rng(0)
     sizes = 2.0 ** np.arange(4, 15)
     steps = 700 * (1 + 1000 / sizes) * np.exp(0.02 * rng.normal(size=11))
@@ -105,7 +95,7 @@ def test_the_quickest_run_is_the_one_of_calculus() -> None:
         dbtool.scaling_of_table(table).rows("costs")
 
 
-def test_step_times_of_sums_and_files(tmp_path: Path) -> None:
+def test_step_times_of_sums_and_files(tmp_path):
     sizes = np.array([1.0, 100.0, 1000.0])
     assert step_time("2s").at(sizes).tolist() == [2, 2, 2]
     assert step_time("50 ms+100us * B").at(sizes) == pytest.approx([0.0501, 0.06, 0.15])
@@ -118,7 +108,7 @@ def test_step_times_of_sums_and_files(tmp_path: Path) -> None:
             step_time(wrong)
 
 
-def test_metaparameters_are_recommended(tmp_path: Path) -> None:
+def test_metaparameters_are_recommended(tmp_path):
     rng = np.random.default_rng(0)
     space = {
         "learning_rate": {"min_value": 1e-4, "max_value": 10.0, "scale": "LOG_SCALE"},
@@ -131,10 +121,8 @@ def test_metaparameters_are_recommended(tmp_path: Path) -> None:
             rate, own = best * math.exp(rng.normal()), damping * math.exp(0.7 * rng.normal())
             far = math.log(rate / best) ** 2 + math.log(own / damping) ** 2
             steps = round(1000 * (1 + 16 / size) * math.exp(far))
-            errors = {0: 0.9, steps - 1: 0.5, steps: 0.01}
-            rows = [{"step": at, "val_classification_error": errors[at]} for at in errors]
             own_settings = {"learning_rate": rate, "momentum": 1 - own}
-            trials.append((number, "COMPLETE", own_settings, rows))
+            trials.append((number, "COMPLETE", own_settings, passing(steps)))
         write_shard(
             tmp_path, workload="mnist/fc_1024/momentum", batch_size=int(size), trials=trials,
             search_space=space,

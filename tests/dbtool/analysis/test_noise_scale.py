@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ def of(norms: Any, traces: Any, blocks: Any, level: float = 0.95) -> Interval:
     )
 
 
-def test_ratio_of_averages_and_not_average_of_ratios() -> None:
+def test_ratio_of_averages_and_not_average_of_ratios():
     # Ratios are 1 and 100, and the averages 5.5 and 10.9.
     found = of([1, 10] * 6, [1, 10] * 6, range(12))
     assert found.value == pytest.approx(1)
@@ -40,13 +39,13 @@ def test_ratio_of_averages_and_not_average_of_ratios() -> None:
     assert found.value == pytest.approx(10 / 5.05)
 
 
-def test_exact_moments_have_an_interval_of_no_width() -> None:
+def test_exact_moments_have_an_interval_of_no_width():
     found = of([2.0] * 6, [30.0] * 6, range(6))
     assert (found.value, found.low, found.high) == pytest.approx((15, 15, 15))
 
 
 @given(st.integers(0, 10_000))
-def test_ends_against_leaving_out_each_block(seed: int) -> None:
+def test_ends_against_leaving_out_each_block(seed):
     rng = np.random.default_rng(seed)
     count, size, bound = 12, 4, 2.2009851600829  # Student's t of 11 degrees of freedom at 0.975
     norms = rng.normal(2, 1, count * size)
@@ -65,7 +64,7 @@ def test_ends_against_leaving_out_each_block(seed: int) -> None:
     assert distance(found.high) == pytest.approx(bound)
 
 
-def test_a_gradient_lost_in_noise_bounds_the_noise_scale_from_below_alone() -> None:
+def test_a_gradient_lost_in_noise_bounds_the_noise_scale_from_below_alone():
     rng = np.random.default_rng(1)
     found = of(rng.normal(0.1, 1, 30), rng.normal(50, 1, 30), range(30))
     assert (found.value, found.high) == (None, math.inf)
@@ -74,7 +73,7 @@ def test_a_gradient_lost_in_noise_bounds_the_noise_scale_from_below_alone() -> N
     assert (nothing.value, nothing.low, nothing.high) == (None, 0, math.inf)
 
 
-def test_too_few_blocks_tell_nothing() -> None:
+def test_too_few_blocks_tell_nothing():
     blocks = list(range(FEWEST_BLOCKS - 1)) * 2
     found = of([1.0] * len(blocks), [2.0] * len(blocks), blocks)
     assert (found.value, found.low, found.high) == (None, 0, math.inf)
@@ -82,7 +81,7 @@ def test_too_few_blocks_tell_nothing() -> None:
 
 @pytest.mark.parametrize("blocks", [6, 20])
 @pytest.mark.parametrize("spread", [0.5, 4.0])
-def test_intervals_hold_the_truth_as_often_as_they_say(blocks: int, spread: float) -> None:
+def test_intervals_hold_the_truth_as_often_as_they_say(blocks, spread):
     """Also where the squared norm of a block is as often below 0 as above, and all is shared."""
     rng = np.random.default_rng(5)
     held = 0
@@ -97,7 +96,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(blocks: int, spread: floa
     assert abs(held - 0.95 * runs) < 3 * math.sqrt(runs * 0.95 * 0.05)
 
 
-def test_ratios_to_critical_batch_sizes_that_are_partly_known() -> None:
+def test_ratios_to_critical_batch_sizes_that_are_partly_known():
     scale = Interval(300.0, 200.0, 400.0)
     assert scale.over(IDENTIFIED) == Interval(3.0, 1.0, 8.0)
     at_least = Interval(None, 50.0, math.inf)
@@ -111,16 +110,13 @@ def test_ratios_to_critical_batch_sizes_that_are_partly_known() -> None:
 def rows_of(moments: Sequence[tuple[int, int | None, int, float, float]]) -> pl.DataFrame:
     columns = ["trial_id", "steps", "step", "squared_norm", "covariance_trace"]
     frame = pl.DataFrame(moments, schema=columns, orient="row")
+    study = {"release": "made-up", "workload": WORKLOAD, "metric": "val_classification_error"}
     return frame.with_columns(
-        release=pl.lit("made-up"),
-        workload=pl.lit(WORKLOAD),
-        metric=pl.lit("val_classification_error"),
-        goal=pl.lit(0.1),
-        batch_size=pl.lit(8),
+        goal=pl.lit(0.1), batch_size=pl.lit(8), **{name: pl.lit(study[name]) for name in study}
     )
 
 
-def test_phases_are_thirds_of_each_trial_that_came_nearly_as_far() -> None:
+def test_phases_are_thirds_of_each_trial_that_came_nearly_as_far():
     slower, steps = 110, 90
     moments = [
         # Noise scales of 10, 20 and 30, and of 1,000 past the goal.
@@ -146,7 +142,7 @@ def test_phases_are_thirds_of_each_trial_that_came_nearly_as_far() -> None:
     assert everyone["ratio_low"].to_list() == [None] * 3
 
 
-def test_blocks_are_trials_where_there_are_enough_of_them() -> None:
+def test_blocks_are_trials_where_there_are_enough_of_them():
     moments = [(trial, 90, step, 1.0, 10.0) for trial in range(12) for step in (0, 10, 20)]
     assert noise_scale_rows(rows_of(moments), {}, level=0.9)["blocks"].to_list() == [12]
     # One measurement cannot be cut.
@@ -156,7 +152,7 @@ def test_blocks_are_trials_where_there_are_enough_of_them() -> None:
     assert noise_scale_rows(rows_of(few).clear(), {}, level=0.9).height == 0
 
 
-def test_moments_of_a_database(tmp_path: Path) -> None:
+def test_moments_of_a_database(tmp_path):
     def at(step: int, error: float, norm: float | None) -> dict[str, Any]:
         row: dict[str, Any] = {"step": step, "val_classification_error": error}
         if norm is not None:

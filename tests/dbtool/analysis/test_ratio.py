@@ -1,7 +1,6 @@
 """Ratios of critical batch sizes, by hand and against truths that are known."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,14 +9,14 @@ import dbtool
 from dbtool.analysis.critical import StepsAt, fit_curve
 from dbtool.analysis.interval import Interval, ratio
 from dbtool.core.errors import UsageError
-from tests.support.made_up import write_shard
+from tests.support.made_up import passing, write_shard
 
 
 def identified(value: float, low: float, high: float) -> Interval:
     return Interval(value, low, high)
 
 
-def test_ratios_by_hand() -> None:
+def test_ratios_by_hand():
     # In octaves: 3 - 1 with distances 3 and 4 to the ends below, 6 and 8 above: 5 and 10.
     found = ratio(identified(8, 1, 512), identified(2, 2**-7, 32))
     assert found.value == 4
@@ -27,8 +26,8 @@ def test_ratios_by_hand() -> None:
     assert ratio(same, same).value == 1
 
 
-def test_ratios_of_bounds() -> None:
-    beyond = Interval(None, 100, math.inf)
+def test_ratios_of_bounds():
+    beyond = Estimate(None, 100, math.inf, "lower_bound")
     found = ratio(beyond, identified(8, 4, 16))
     assert (found.value, found.low, found.high) == (None, 100 / 16, math.inf)
     found = ratio(identified(8, 4, 16), beyond)
@@ -37,7 +36,7 @@ def test_ratios_of_bounds() -> None:
     assert ratio(unknown, unknown) == ratio(None, beyond)
 
 
-def test_intervals_hold_planted_ratios_as_often_as_they_say() -> None:
+def test_intervals_hold_planted_ratios_as_often_as_they_say():
     rng = np.random.default_rng(0)
     sizes, runs, held = 2.0 ** np.arange(12), 15, 0
 
@@ -54,12 +53,10 @@ def test_intervals_hold_planted_ratios_as_often_as_they_say() -> None:
     assert held >= 0.9 * runs - 3 * math.sqrt(runs * 0.9 * 0.1)
 
 
-def test_a_report_compares_with_a_workload(tmp_path: Path) -> None:
+def test_a_report_compares_with_a_workload(tmp_path):
     for optimizer, critical in (("sgd", 16), ("adam", 64)):
         for size in 4 ** np.arange(6):
-            steps = round(100 * (1 + critical / size))
-            errors = {0: 0.9, steps - 1: 0.5, steps: 0.01}
-            rows = [{"step": at, "val_classification_error": errors[at]} for at in errors]
+            rows = passing(round(100 * (1 + critical / size)))
             trials = [(number, "COMPLETE", {"learning_rate": 0.1}, rows) for number in range(5)]
             workload = f"mnist/fc_64_64_64/{optimizer}"
             write_shard(tmp_path, workload=workload, batch_size=int(size), trials=trials)

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,7 @@ import dbtool
 from dbtool.analysis.searches import median_errors, ranks_around_median
 from dbtool.core.errors import UsageError
 from tests.support.figure_points import figure_points
-from tests.support.made_up import MadeTrial, write_shard
+from tests.support.made_up import MadeTrial, passing, write_shard
 
 SGD = "mnist/fc_1024/sgd"
 SIZES = 2 ** np.arange(3, 11)
@@ -21,9 +22,7 @@ def trial(number: int, steps: float, rate: float = 0.1) -> MadeTrial:
     """It passes the goal after so many steps, one after an evaluation that missed; or never."""
     if math.isinf(steps):
         return number, "INFEASIBLE", {"learning_rate": rate}, []
-    rows = [{"step": at, "val_classification_error": e} for at, e in ((0, 0.9), (steps - 1, 0.5))]
-    rows.append({"step": steps, "val_classification_error": 0.01})
-    return number, "COMPLETE", {"learning_rate": rate}, rows
+    return number, "COMPLETE", {"learning_rate": rate}, passing(int(steps))
 
 
 def write(folder: Path, trials: list[MadeTrial], size: int = 8) -> None:
@@ -43,7 +42,7 @@ STUDIES: list[tuple[list[list[float]], int | None, int]] = [
 ]
 
 
-def test_a_setting_counts_by_its_median_and_a_study_by_its_best_setting(tmp_path: Path) -> None:
+def test_a_setting_counts_by_its_median_and_a_study_by_its_best_setting(tmp_path):
     for study, (settings, _, _) in enumerate(STUDIES):
         pairs = [(each, 0.1 + at) for at, own in enumerate(settings) for each in own]
         write(tmp_path, [trial(number, *pair) for number, pair in enumerate(pairs)], 2**study)
@@ -53,28 +52,22 @@ def test_a_setting_counts_by_its_median_and_a_study_by_its_best_setting(tmp_path
         rates = [steps and 0.1 + best for _, steps, best in STUDIES]
         assert found["learning_rate"].to_list() == rates
         assert [point["y"] for point in figure_points(db, "steps")] == found["steps"].to_list()
-        rows = {
-            row["batch_size"]: row for row in db.scaling("*", trials=1).rows("steps").to_dicts()
-        }
+        found = db.scaling("*", trials=1).rows("steps").to_dicts()
+        rows = {row["batch_size"]: row for row in found}
         alone = [2**study for study, (settings, *_) in enumerate(STUDIES) if len(settings) == 1]
         assert [rows[size]["steps"] for size in alone[:3]] == [70, 65, 80]
         assert [rows[size]["after"] for size in alone[:3]] == [69, 64, 79]
 
 
-def test_a_study_of_one_setting_is_no_search(tmp_path: Path) -> None:
+def test_a_study_of_one_setting_is_no_search(tmp_path):
     rng = np.random.default_rng(1)
     steps = {}
     for size in SIZES:
         true = 1000 * (1 + 64 / size)
         steps[size] = np.sort(np.rint(true * np.exp(0.1 * rng.normal(size=9)))).astype(int)
-        write(
-            tmp_path,
-            [trial(number, int(each)) for number, each in enumerate(steps[size])],
-            int(size),
-        )
-    low, high = ranks_around_median(9, 1, 0.95)
-    assert low is not None
-    assert high is not None
+        write(tmp_path, [trial(*each) for each in enumerate(steps[size].tolist())], int(size))
+    ends: Any = ranks_around_median(9, 1, 0.95)
+    low, high = ends
     with dbtool.open(tmp_path) as db:
         report = db.scaling("*")
         for row in report.rows("steps").iter_rows(named=True):
@@ -97,7 +90,7 @@ def test_a_study_of_one_setting_is_no_search(tmp_path: Path) -> None:
     assert alike["critical_batch_size"] == pytest.approx(tradeoff["critical_batch_size"], rel=0.01)
 
 
-def test_runs_of_one_setting_are_compared_one_by_one(tmp_path: Path) -> None:
+def test_runs_of_one_setting_are_compared_one_by_one(tmp_path):
     for optimizer, steps in {"adam": [20, 40, 60], "sgd": [10, 30, 50]}.items():
         runs = [trial(number, each) for number, each in enumerate(steps)]
         name = f"digits/fc/{optimizer}"
@@ -112,7 +105,7 @@ def test_runs_of_one_setting_are_compared_one_by_one(tmp_path: Path) -> None:
             assert row["win_low"] < row["win"] < row["win_high"]
 
 
-def test_a_setting_may_have_a_single_replicate(tmp_path: Path) -> None:
+def test_a_setting_may_have_a_single_replicate(tmp_path):
     for size in (8, 16):
         write_shard(
             tmp_path, workload=SGD, batch_size=size, goal=0.03, trials=[trial(0, 90)],
@@ -124,11 +117,9 @@ def test_a_setting_may_have_a_single_replicate(tmp_path: Path) -> None:
     assert "From one run each at 2 batch sizes, 8 to 16." in " ".join(str(report).split())
 
 
-def test_tables_tell_replicates_by_rows_or_by_their_spread() -> None:
-    steps = {
-        size: [round(6400 / size + 100 + at) for at in (-3, 0, 5)]
-        for size in (4, 16, 64, 256, 1024)
-    }
+def test_tables_tell_replicates_by_rows_or_by_their_spread():
+    sizes = (4, 16, 64, 256, 1024)
+    steps = {size: [round(6400 / size + 100 + at) for at in (-3, 0, 5)] for size in sizes}
     rows = [(size, each) for size, own in steps.items() for each in own]
     spreads = [(size, own[1], 3, np.std(own, ddof=1)) for size, own in steps.items()]
     bounds = [(size, own[0], own[2]) for size, own in steps.items()]
@@ -147,7 +138,7 @@ def test_tables_tell_replicates_by_rows_or_by_their_spread() -> None:
                 dbtool.scaling_of_table(pl.concat([table, table]))
 
 
-def test_errors_of_medians() -> None:
+def test_errors_of_medians():
     rng = np.random.default_rng(0)
     for n in (3, 7, 21):
         medians = np.median(rng.normal(0, 0.1, (20_000, n)), axis=1)
@@ -160,7 +151,7 @@ def test_errors_of_medians() -> None:
 
 
 @pytest.mark.parametrize("draws", [8, pytest.param(200, marks=pytest.mark.slow)])
-def test_intervals_of_replicates_hold_what_was_planted(draws: int) -> None:
+def test_intervals_of_replicates_hold_what_was_planted(draws):
     rng, held = np.random.default_rng(3), 0
     for _ in range(draws):
         rows = [
@@ -174,7 +165,7 @@ def test_intervals_of_replicates_hold_what_was_planted(draws: int) -> None:
     assert held >= 0.95 * draws - 3 * math.sqrt(draws * 0.95 * 0.05)
 
 
-def test_a_goal_that_has_to_be_sustained(tmp_path: Path) -> None:
+def test_a_goal_that_has_to_be_sustained(tmp_path):
     errors = [0.9, 0.02, 0.5, 0.02, 0.01, 0.6, 0.01, 0.01, 0.02, 0.01]
     rows = [{"step": 10 * at, "val_classification_error": e} for at, e in enumerate(errors)]
     trials: list[MadeTrial] = [(0, "COMPLETE", {"learning_rate": 0.1}, rows)]

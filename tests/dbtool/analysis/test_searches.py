@@ -22,7 +22,7 @@ FOUR = Search(
 )
 
 
-def test_the_best_of_k_lies_between_two_evaluations() -> None:
+def test_the_best_of_k_lies_between_two_evaluations():
     assert FOUR.best_of(4) == StepsAt(32, 10, 20)
     # Of the six pairs three have the trial of 20 steps, and two more that of 40.
     assert FOUR.best_of(2) == StepsAt(32, 10, 20)
@@ -32,12 +32,12 @@ def test_the_best_of_k_lies_between_two_evaluations() -> None:
     assert FOUR.best_of(1, 0.9) == StepsAt(32, math.inf, math.inf)
 
 
-def test_few_trials_bound_the_median_on_no_side() -> None:
+def test_few_trials_bound_the_median_on_no_side():
     assert FOUR.median_between(4, 0.95) == (0, math.inf)
     assert FOUR.median_between(4, 0.5) == (0, 40)
 
 
-def test_searches_are_compared_at_as_many_trials_as_all_have() -> None:
+def test_searches_are_compared_at_as_many_trials_as_all_have():
     def of(trials: int) -> Search:
         steps = np.arange(1.0, trials + 1)
         return Search(trials, steps - 1, steps, steps, steps, {})
@@ -50,7 +50,7 @@ def test_searches_are_compared_at_as_many_trials_as_all_have() -> None:
     assert equal_trials(given[:1], None) == (given[:1], 3)
 
 
-def test_crossings_of_stored_trials(tmp_path: Path) -> None:
+def test_crossings_of_stored_trials(tmp_path):
     rates = [{"learning_rate": rate} for rate in (0.1, 0.2, 9.0, 0.3)]
     write_shard(
         tmp_path / "made-up",
@@ -77,7 +77,7 @@ def test_crossings_of_stored_trials(tmp_path: Path) -> None:
     "workload",
     ["mnist/fc_64_64_64/sgd", pytest.param("mnist/fc_128_128_128/sgd", marks=pytest.mark.slow)],
 )
-def test_two_releases_measured_apart_agree(workload: str) -> None:
+def test_two_releases_measured_apart_agree(workload):
     """One of a hundred trials a study and one of narrow windows of 24: intervals overlap."""
     data = Path(__file__).parents[3] / "data"
     found = []

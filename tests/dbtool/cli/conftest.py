@@ -39,9 +39,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def call(
-    database: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> Call:
+def call(database, monkeypatch, capsysbinary) -> Call:
     """Runs the command line in this process, on the small database."""
     monkeypatch.setenv("DBTOOL_DB", str(database))
 

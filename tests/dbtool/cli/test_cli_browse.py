@@ -26,7 +26,7 @@ def _rows(call: Call, *words: str) -> list[dict[str, Any]]:
     return rows
 
 
-def test_releases(call: Call) -> None:
+def test_releases(call):
     [row] = _rows(call, "releases")
     # A row a step: 31 steps of trials 0 and 1, 11 of trial 2; 11 of the letters' only trial.
     assert row == {
@@ -40,7 +40,7 @@ def test_releases(call: Call) -> None:
     }
 
 
-def test_workloads(call: Call) -> None:
+def test_workloads(call):
     digits, letters = _rows(call, "workloads", "--release", "made-up")
     assert (digits["workload"], digits["studies"], digits["trials"]) == (DIGITS, 2, 6)
     assert (digits["metric"], digits["goal"]) == ("val_classification_error", 0.1)
@@ -48,12 +48,12 @@ def test_workloads(call: Call) -> None:
     assert _rows(call, "workloads", "let*", "--release", "made-up") == [letters]
 
 
-def test_studies(call: Call) -> None:
+def test_studies(call):
     rows = _rows(call, "studies", "l*", "digits/*", DIGITS, "--limit", "2")
     assert [(row["workload"], row["batch_size"]) for row in rows] == [(DIGITS, 8), (DIGITS, 64)]
 
 
-def test_steps_beyond_where_a_search_ended(call: Call, tmp_path: Path) -> None:
+def test_steps_beyond_where_a_search_ended(call, tmp_path):
     trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.05]))]
     search = {"method": "lockstep", "most_steps": 60}
     for size in (8, 16):
@@ -66,7 +66,7 @@ def test_steps_beyond_where_a_search_ended(call: Call, tmp_path: Path) -> None:
     )
 
 
-def test_options_of_steps(call: Call) -> None:
+def test_options_of_steps(call):
     # The batch loss at step s is 2 / (1 + s): below 0.5 first at step 4.
     words = ["--goal", "0.5", "--metric", "batch_cross_entropy_error", "--trials", "1"]
     [row] = _rows(call, "steps", DIGITS, *words, "--batch-size", "8")
@@ -74,7 +74,7 @@ def test_options_of_steps(call: Call) -> None:
 
 
 @pytest.mark.parametrize("command", ["steps", "scaling"])
-def test_patterns_leave_out_and_name_what_has_no_goal(call: Call, command: str) -> None:
+def test_patterns_leave_out_and_name_what_has_no_goal(call, command):
     outcome = call(command, "*")
     assert outcome.code == 0
     assert f"left out without a goal: {LETTERS}; give one with --goal" in outcome.errors
@@ -84,13 +84,13 @@ def test_patterns_leave_out_and_name_what_has_no_goal(call: Call, command: str) 
     assert call(command, "letters/*").code == call(command, DIGITS, LETTERS).code == 2
 
 
-def test_steps_come_in_the_order_of_asking(call: Call) -> None:
+def test_steps_come_in_the_order_of_asking(call):
     words = ["steps", "letters/*", "digits/*", "--goal", "0.85", "--format", "csv"]
     rows = list(csv.DictReader(io.StringIO(call(*words).output)))
     assert [row["workload"] for row in rows] == [LETTERS, DIGITS, DIGITS]
 
 
-def test_steps_of_two_releases_have_each_its_own_goal(tmp_path: Path, call: Call) -> None:
+def test_steps_of_two_releases_have_each_its_own_goal(tmp_path, call):
     trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.2]))]
     for release, goal in (("second", 0.3), ("first", 0.6)):
         write_shard(tmp_path / release, release=release, workload=DIGITS, trials=trials, goal=goal)
@@ -105,20 +105,20 @@ def test_steps_of_two_releases_have_each_its_own_goal(tmp_path: Path, call: Call
     assert _rows(call, "steps", DIGITS, "--release", "first", *database) == rows[:1]
 
 
-def test_a_goal_that_none_reached_is_an_answer(call: Call) -> None:
+def test_a_goal_that_none_reached_is_an_answer(call):
     table = call("steps", DIGITS, "--goal", "0.001").output.splitlines()
     assert table[2].split() == ["batch_size", "steps", "trials"]
     assert table[4].split()[:2] == ["8", "—"]
 
 
-def test_columns_that_were_asked_for(call: Call) -> None:
+def test_columns_that_were_asked_for(call):
     words = ("steps", DIGITS, "--columns", "steps, batch_size")
     table = call(*words).output.splitlines()
     assert [line.split() for line in table[:3:2]] == [["steps", "batch_size"], ["30", "8"]]
     assert call(*words, "--format", "csv").output.splitlines()[0] == "steps,batch_size"
 
 
-def test_a_table_says_once_what_all_rows_share(call: Call) -> None:
+def test_a_table_says_once_what_all_rows_share(call):
     shared, _, names, *_ = call("steps", DIGITS).output.splitlines()
     assert shared == f"made-up · {DIGITS} · val_classification_error · goal 0.1"
     first = ["batch_size", "steps", "trials", "learning_rate", "momentum", "trial_id"]
@@ -131,7 +131,7 @@ def test_a_table_says_once_what_all_rows_share(call: Call) -> None:
     assert several[2].split()[:2] == ["workload", "batch_size"]
 
 
-def test_settings_keep_their_types_in_json(call: Call) -> None:
+def test_settings_keep_their_types_in_json(call):
     rows = _rows(call, "workloads", "--show", SPARSE)
     shown = {row["setting"]: (row["value"], row["certainty"]) for row in rows}
     assert shown["workload"] == (SPARSE, "stated")
@@ -150,7 +150,7 @@ def test_settings_keep_their_types_in_json(call: Call) -> None:
     assert wholes == {"workload", *vars(WORKLOADS[SPARSE])} - {"certainty"}
 
 
-def test_table_is_for_people(call: Call) -> None:
+def test_table_is_for_people(call):
     outcome = call("workloads", "--show", "mnist/fc_64_64_64/sgd")
     assert (outcome.code, outcome.errors) == (0, "")
     lines = {line.partition("  ")[0]: line for line in outcome.output.splitlines()}
@@ -177,7 +177,7 @@ def with_subset(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_published_workload_is_listed_with_its_facts(call: Call) -> None:
+def test_every_published_workload_is_listed_with_its_facts(call):
     rows = {row["workload"]: row for row in _rows(call, *WORDS)}
     assert list(rows) == sorted(rows)
     assert len(rows) == 35
@@ -202,7 +202,7 @@ def test_every_published_workload_is_listed_with_its_facts(call: Call) -> None:
     }
 
 
-def test_releases_that_hold_a_workload_are_named(with_subset: Path, call: Call) -> None:
+def test_releases_that_hold_a_workload_are_named(with_subset, call):
     words = (*WORDS, "--db", str(with_subset))
     rows = {row["workload"]: row for row in _rows(call, *words)}
     assert rows[SUBSET]["releases"] == ["first", "second"]
@@ -212,9 +212,7 @@ def test_releases_that_hold_a_workload_are_named(with_subset: Path, call: Call) 
     assert [row["workload"] for row in _rows(call, *words, "--release", "first")] == [SUBSET]
 
 
-def test_catalog_needs_no_database(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_catalog_needs_no_database(call, monkeypatch, tmp_path):
     (tmp_path / "manifest.json").write_text("damaged")
     for path in (tmp_path / "none", tmp_path):
         monkeypatch.setenv("DBTOOL_DB", str(path))

@@ -9,8 +9,6 @@ import yaml
 
 from tests.support.made_up import write_release
 
-from .conftest import Call
-
 CITATION = Path(__file__).parents[3] / "CITATION.cff"
 ALWAYS = ["shallue2019measuring", "lee2021understanding", "dbtool"]
 OWN = "@misc{own,\n  title = {Made-up numbers},\n}"
@@ -38,7 +36,7 @@ def authors(work: dict[str, Any]) -> str:
     )
 
 
-def test_cite_says_what_the_citation_file_says(call: Call) -> None:
+def test_cite_says_what_the_citation_file_says(call):
     found = entries(call("cite").output)
     assert list(found) == ALWAYS
     own = yaml.safe_load(CITATION.read_text())
@@ -65,9 +63,7 @@ def test_cite_says_what_the_citation_file_says(call: Call) -> None:
         ("Ask the authors.", None),
     ],
 )
-def test_cite_prints_what_a_release_gives_once_a_key(
-    citation: str, expected: list[str] | None, call: Call, tmp_path: Path
-) -> None:
+def test_cite_prints_what_a_release_gives_once_a_key(citation, expected, call, tmp_path):
     database = write_release(tmp_path / "own", citation=citation)
     outcome = call("cite", "--db", str(database))
     assert outcome.code == 0

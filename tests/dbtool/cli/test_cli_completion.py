@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,14 +48,12 @@ def offered(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list
         ("dbtool produce mnist/fc_1024", [name for name in WORKLOADS if "/fc_1024" in name]),
     ],
 )
-def test_names_are_offered(
-    offered: Callable[[str], list[str]], line: str, expected: Sequence[str]
-) -> None:
+def test_names_are_offered(offered, line, expected):
     assert offered(line) == list(expected)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_itself_completes_with_the_installed_script(database: Path) -> None:
+def test_bash_itself_completes_with_the_installed_script(database):
     # Typer asks the process that started it which shell it is.
     press = """
         eval "$(dbtool --show-completion)"
@@ -74,9 +72,7 @@ def test_bash_itself_completes_with_the_installed_script(database: Path) -> None
     assert (done.stdout.split(), done.stderr) == ([DIGITS], "")
 
 
-def test_the_database_named_before_is_read(
-    offered: Callable[[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_database_named_before_is_read(offered, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     write_shard(tmp_path / "own", workload="a/b/c", release="mine", trials=[TRIAL])
     assert offered("dbtool steps --db ~/own ") == ["a/b/c"]
@@ -84,9 +80,7 @@ def test_the_database_named_before_is_read(
     assert offered("dbtool steps --release ") == ["mine"]
 
 
-def test_what_cannot_be_read_offers_nothing(
-    offered: Callable[[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_read_offers_nothing(offered, tmp_path, monkeypatch):
     (tmp_path / "manifest.json").write_text("made up")
     for path in (tmp_path / "nowhere", tmp_path):
         monkeypatch.setenv("DBTOOL_DB", str(path))

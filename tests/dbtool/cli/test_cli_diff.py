@@ -14,8 +14,6 @@ from tests.support.archives import imported
 from tests.support.made_up import MadeTrial, curve, write_shard
 from tests.support.published import published, write_shards
 
-from .conftest import Call
-
 ONE, TWO, THREE = "a/b/one", "a/b/two", "a/b/three"
 HEADER = ["kind", "workload", "batch_size", "trial_id", "what", "a", "b"]
 
@@ -81,13 +79,13 @@ def differences(output: str) -> list[list[str]]:
     return found
 
 
-def test_every_difference_by_hand(call: Call, shards: tuple[Path, Path]) -> None:
+def test_every_difference_by_hand(call, shards):
     outcome = call("diff", *map(str, shards), "--format", "csv")
     assert differences(outcome.output) == EXPECTED
     assert (outcome.code, outcome.errors) == (1, f"{len(EXPECTED)} differences\n")
 
 
-def test_equal_releases(call: Call, tmp_path: Path) -> None:
+def test_equal_releases(call, tmp_path):
     """What was published of one, with NaN, and one whose trials lie in other shards."""
     own = write_shards(tmp_path / "own", release="own")
     one: list[MadeTrial] = [
@@ -106,7 +104,7 @@ def test_equal_releases(call: Call, tmp_path: Path) -> None:
         assert differences(outcome.output) == []
 
 
-def test_nan_is_another_value(call: Call, tmp_path: Path) -> None:
+def test_nan_is_another_value(call, tmp_path):
     for name, last in (("first", 0.3), ("second", float("nan"))):
         trial: MadeTrial = (0, "COMPLETE", {}, curve([0.9, 0.5, last]))
         study(tmp_path / name, ONE, 8, trial, search={"method": name})
@@ -116,9 +114,7 @@ def test_nan_is_another_value(call: Call, tmp_path: Path) -> None:
     assert values == ["trial", ONE, "8", "0", "val_classification_error", "", ""]
 
 
-def test_releases_of_a_folder_are_named(
-    call: Call, shards: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_releases_of_a_folder_are_named(call, shards, tmp_path):
     write_shards(tmp_path / "more", release="more")
     shutil.copytree(shards[0], tmp_path / "made-up")
     outcome = call("diff", str(tmp_path), str(tmp_path))
@@ -131,7 +127,7 @@ def test_releases_of_a_folder_are_named(
     assert (outcome.code, outcome.errors) == (1, "5 differences\n")
 
 
-def test_steps_to_another_goal(call: Call, shards: tuple[Path, Path]) -> None:
+def test_steps_to_another_goal(call, shards):
     """Past 0.045, that B reaches alone, at step 20."""
     sides = list(map(str, shards))
     words = ("--goal", "0.045", "--metric", "val_classification_error", "--format", "csv")
@@ -142,7 +138,7 @@ def test_steps_to_another_goal(call: Call, shards: tuple[Path, Path]) -> None:
     assert [json.loads(line)["kind"] for line in few.output.splitlines()] == ["workload"] * 2
 
 
-def test_an_archive_has_no_definitions_to_compare(call: Call, tmp_path: Path) -> None:
+def test_an_archive_has_no_definitions_to_compare(call, tmp_path):
     plan = plan_study("mnist/fc_1024/sgd", 8)
     write_archive(tmp_path, studies=[plan], seed=1, layout="folder")
     imported(tmp_path / "batch_science", tmp_path / "db", release="one")

@@ -28,8 +28,6 @@ from tests.support.file_server import running
 from tests.support.made_up import write_digits, write_letters, write_release
 from tests.support.release_server import ReleaseServer
 
-from .conftest import Call
-
 MISTAKES = [
     tuple(line.split(" => "))
     for file in sorted((Path(__file__).parent / "mistakes").glob("*.txt"))
@@ -110,14 +108,8 @@ def server(faulty: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(("words", "expected"), MISTAKES, ids=lambda each: str(each)[:60])
 def test_mistake_is_one_sentence_and_writes_nothing(
-    words: str,
-    expected: str,
-    call: Call,
-    faulty: Path,
-    before: dict[str, tuple[int, int]],
-    server: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    words, expected, call, faulty, before, server, monkeypatch
+):
     monkeypatch.chdir(faulty)
     monkeypatch.setenv("DBTOOL_DB", "good")
     text = words.replace("SERVER", server).replace("NOBODY", NOBODY)
@@ -145,9 +137,7 @@ def files(folder: Path) -> dict[str, tuple[int, int]]:
         (["import", ".", "--release", "a\tb"], ["'a\\tb' is not a name"]),
     ],
 )
-def test_letters_that_no_line_of_a_file_holds(
-    words: list[str], parts: list[str], call: Call
-) -> None:
+def test_letters_that_no_line_of_a_file_holds(words, parts, call):
     sentence = call(*words).sentence(2)
     assert all(part in sentence for part in parts), sentence
 
@@ -160,9 +150,7 @@ def test_letters_that_no_line_of_a_file_holds(
         (b"SELECT '\xff'", "", "it is not UTF-8 text"),
     ],
 )
-def test_standard_input_that_cannot_be_read(
-    text: bytes | None, end: str, reason: str, database: Path
-) -> None:
+def test_standard_input_that_cannot_be_read(text, end, reason, database):
     words = [sys.executable, "-m", "dbtool", "sql", "-", "--db", str(database)]
     done = subprocess.run(
         ["sh", "-c", f"{shlex.join(words)}{end}"], input=text, capture_output=True, check=False
@@ -171,7 +159,7 @@ def test_standard_input_that_cannot_be_read(
     assert done.stderr.decode() == f"dbtool: standard input cannot be read: {reason}\n"
 
 
-def test_a_lack_of_memory_is_not_taken_for_damage() -> None:
+def test_a_lack_of_memory_is_not_taken_for_damage():
     error = DbtoolError("data cannot be opened: Out of Memory Error: Failed to allocate block")
     assert failure(error, []) == (1, error.args)
     error.__cause__ = duckdb.OutOfMemoryException("Failed to allocate block: out of memory")
@@ -179,7 +167,7 @@ def test_a_lack_of_memory_is_not_taken_for_damage() -> None:
 
 
 @pytest.mark.parametrize("kibibytes", [200_000, 900_000, 2_000_000])
-def test_a_limit_of_address_space_is_told(kibibytes: int) -> None:
+def test_a_limit_of_address_space_is_told(kibibytes):
     script = f"ulimit -v {kibibytes}; exec {sys.executable} -m dbtool steps 'mnist/*'"
     ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
@@ -204,7 +192,7 @@ def test_a_limit_of_address_space_is_told(kibibytes: int) -> None:
         (duckdb.OutOfMemoryException("Out of Memory Error: Allocation failure"), "there is not en"),
     ],
 )
-def test_an_error_that_no_code_foresaw_is_one_sentence(error: BaseException, sentence: str) -> None:
+def test_an_error_that_no_code_foresaw_is_one_sentence(error, sentence):
     code, found = failure(error, [])
     assert code == 1
     assert re.match(sentence, found[0])

@@ -19,8 +19,6 @@ from dbtool.cli.options import Format
 from dbtool.cli.output import print_rows
 from dbtool.store.questions import Question
 
-from .conftest import Call
-
 Printed: TypeAlias = "Callable[[Sequence[tuple[Any, ...]], Format], bytes]"
 MIXED = """
 SELECT
@@ -69,12 +67,10 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @pytest.fixture
-def printed(
-    connection: duckdb.DuckDBPyConnection, capsysbinary: pytest.CaptureFixture[bytes]
-) -> Printed:
+def printed(connection, capsysbinary) -> Printed:
     """What is printed for rows of SCHEMA."""
 
-    def of(rows: Sequence[tuple[Any, ...]], output_format: Format) -> bytes:
+    def of(rows, output_format):
         columns = zip(*rows, strict=True) if rows else [[] for _ in SCHEMA]
         arrays = [
             pa.array([list(each.items()) for each in values] if field.name == "map" else values,
@@ -143,7 +139,7 @@ def _assert_number(cell: str, value: float | None) -> None:
 
 
 @pytest.mark.parametrize("output_format", [Format.PARQUET, Format.ARROW])
-def test_binary_formats_come_back(output_format: Format, printed: Printed) -> None:
+def test_binary_formats_come_back(output_format, printed):
     rows = [(1, math.nan, 0.5, "é", {"a": 1.0}), (None, math.inf, None, None, {})]
     source = pa.BufferReader(printed(rows, output_format))
     binary = output_format is Format.PARQUET
@@ -154,7 +150,7 @@ def test_binary_formats_come_back(output_format: Format, printed: Printed) -> No
     assert math.isnan(table.column("double")[0].as_py())
 
 
-def test_no_rows(printed: Printed) -> None:
+def test_no_rows(printed):
     empty = {each: printed([], each) for each in Format}
     assert empty[Format.JSON] == b"[]\n"
     assert empty[Format.JSONL] == b""
@@ -165,7 +161,7 @@ def test_no_rows(printed: Printed) -> None:
     assert empty[Format.TABLE].count(b"\n") == empty[Format.MARKDOWN].count(b"\n") == 2
 
 
-def test_json_and_csv_of_every_type(call: Call) -> None:
+def test_json_and_csv_of_every_type(call):
     row = _strict(call("sql", MIXED, "--format", "jsonl").output)
     assert row == {
         "whole": 1,
@@ -191,7 +187,7 @@ def test_json_and_csv_of_every_type(call: Call) -> None:
     assert found["absent"] == found["empty"] == found["no_record"] == ""
 
 
-def test_table_is_aligned_and_plain(call: Call) -> None:
+def test_table_is_aligned_and_plain(call):
     query = "SELECT * FROM (VALUES (1, 'a', 0.5::DOUBLE), (20, NULL, 1e-9)) AS t (n, name, value)"
     assert call("sql", query).output.splitlines() == [
         " n  name  value",
@@ -201,7 +197,7 @@ def test_table_is_aligned_and_plain(call: Call) -> None:
     ]
 
 
-def test_markdown_escapes_its_own_letters(call: Call) -> None:
+def test_markdown_escapes_its_own_letters(call):
     query = r"""SELECT 'a|b\c' AS "x|y", NULL::INTEGER AS z, 2 AS n"""
     assert call("sql", query, "--format", "markdown").output.splitlines() == [
         r"| x\|y | z | n |",
@@ -210,7 +206,7 @@ def test_markdown_escapes_its_own_letters(call: Call) -> None:
     ]
 
 
-def test_latex_is_a_tabular(call: Call) -> None:
+def test_latex_is_a_tabular(call):
     query = r"""SELECT 'a_b & 5%\' AS "x_y", 2.5 AS n UNION ALL SELECT NULL, 1"""
     assert call("sql", query, "--format", "latex").output.splitlines() == [
         r"\begin{tabular}{lr}",
@@ -228,7 +224,7 @@ def test_latex_is_a_tabular(call: Call) -> None:
     ("output_format", "extra"),
     [("table", 2), ("markdown", 2), ("latex", 6), ("csv", 1), ("jsonl", 0), ("json", 2)],
 )
-def test_limit(output_format: str, extra: int, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limit(output_format, extra, call, monkeypatch):
     # Fewer than a row a batch, and more than one batch.
     monkeypatch.setattr(output, "_ROWS_OF_A_BATCH", 30)
     for limit in (1, 40):
@@ -250,7 +246,7 @@ SELECT
 
 
 @pytest.mark.parametrize("output_format", [each.value for each in Format if each != "parquet"])
-def test_odd_values(output_format: str, call: Call) -> None:
+def test_odd_values(output_format, call):
     outcome = call("sql", ODD, "--format", output_format)
     assert (outcome.code, outcome.errors) == (0, "")
     if output_format in {"table", "markdown"}:

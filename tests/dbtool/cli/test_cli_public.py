@@ -1,17 +1,9 @@
 """`dbtool fetch NAME` and `dbtool import NAME` as a person meets them."""
 
-from pathlib import Path
-
-import pytest
-
 from dbtool.sources.public.catalog import public_sources
 
-from .conftest import Call
 
-
-def test_the_commands_list_and_import_sources(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands_list_and_import_sources(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     listed = call("fetch", "--list").output
     assert all(name in listed for name in public_sources())

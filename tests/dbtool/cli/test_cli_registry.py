@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import typer.main
@@ -16,8 +15,6 @@ from dbtool.cli.main import dbtool as entry_point
 from dbtool.cli.registry import COMMANDS, GROUPS, function_of
 from tests.support.explorer import needs_explorer
 
-from .conftest import Call
-
 HEAVY = {"duckdb", "jax", "matplotlib", "numpy", "polars", "pyarrow", "rich"}
 
 
@@ -27,8 +24,8 @@ def _docstring(name: str) -> str:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_fits_80_columns_describes_all_and_holds_an_example_that_parses(
-    name: str, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    name, call, monkeypatch
+):
     assert _docstring(name).splitlines()[0] == COMMANDS[name]
     monkeypatch.setenv("COLUMNS", "80")
     outcome = call(name, "--help")
@@ -66,9 +63,7 @@ def test_help_fits_80_columns_describes_all_and_holds_an_example_that_parses(
         "cite",
     ],
 )
-def test_examples_run_on_the_release_that_ships(
-    name: str, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_run_on_the_release_that_ships(name, call, tmp_path, monkeypatch):
     monkeypatch.delenv("DBTOOL_DB")
     monkeypatch.chdir(tmp_path)
     text = _docstring(name) if name else inspect.getdoc(entry_point) or ""
@@ -78,7 +73,7 @@ def test_examples_run_on_the_release_that_ships(
     assert outcome.output or list(tmp_path.iterdir())
 
 
-def test_listing_imports_nothing_heavy() -> None:
+def test_listing_imports_nothing_heavy():
     code = (
         "import sys\n"
         "from dbtool.cli.main import run\n"
@@ -90,15 +85,15 @@ def test_listing_imports_nothing_heavy() -> None:
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
 
 
-def test_no_words_print_the_help(call: Call) -> None:
+def test_no_words_print_the_help(call):
     assert call().output == call("--help").output
 
 
-def test_version(call: Call) -> None:
+def test_version(call):
     assert call("--version").output.split() == ["dbtool", __version__]
 
 
-def test_help_groups_all_commands_and_explains_their_words(call: Call) -> None:
+def test_help_groups_all_commands_and_explains_their_words(call):
     text = call("--help").output
     commands, _ = text.split("Words:")
     listed = re.findall(r"^  (\w+)  ", commands, re.MULTILINE)

@@ -2,21 +2,17 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import polars as pl
-import pytest
 
 from tests.support.archives import HEADER, LINES, small_study, write_tar
 from tests.support.made_up import DIGITS, curve, write_release, write_shard
 from tests.support.published import LICENCE
 
-from .conftest import Call
-
 BIBTEX = "@misc{made-up, title = {Made-up numbers}}\n"
 
 
-def test_import_twice(call: Call, tmp_path: Path) -> None:
+def test_import_twice(call, tmp_path):
     files = small_study(LINES, HEADER + "0,nan,\n0,inf,1\n", "")
     path = str(write_tar(tmp_path / "a.tar.bz2", files, "w:bz2"))
     database = str(tmp_path / "new" / "own")
@@ -40,7 +36,7 @@ def test_import_twice(call: Call, tmp_path: Path) -> None:
     assert found.output.split()[-1] == "4"
 
 
-def test_ingest_twice(call: Call, database: Path, tmp_path: Path) -> None:
+def test_ingest_twice(call, database, tmp_path):
     path = tmp_path / "new"
     first = call("ingest", str(database), "--db", str(path))
     assert (first.code, first.output) == (0, "")
@@ -57,8 +53,8 @@ def test_ingest_twice(call: Call, database: Path, tmp_path: Path) -> None:
 
 
 def test_after_the_first_ingest_the_bundled_release_is_still_there(
-    call: Call, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    call, database, tmp_path, monkeypatch
+):
     monkeypatch.delenv("DBTOOL_DB")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     told = call("ingest", str(database)).errors.splitlines()
@@ -68,8 +64,8 @@ def test_after_the_first_ingest_the_bundled_release_is_still_there(
 
 
 def test_a_release_of_the_users_own_is_forgotten_and_no_other(
-    call: Call, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    call, database, tmp_path, monkeypatch
+):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     own = tmp_path / "dbtool" / "releases"
     for name in ("a", "b"):
@@ -82,9 +78,7 @@ def test_a_release_of_the_users_own_is_forgotten_and_no_other(
     assert database.exists()
 
 
-def test_several_releases_of_which_one_is_damaged(
-    call: Call, database: Path, tmp_path: Path
-) -> None:
+def test_several_releases_of_which_one_is_damaged(call, database, tmp_path):
     releases = tmp_path / "releases"
     shutil.copytree(database, releases / "made-up")
     write_release(releases / "sound", "sound")
@@ -101,7 +95,7 @@ def test_several_releases_of_which_one_is_damaged(
     assert sentence.startswith("dbtool: refused 1 of 2 releases, as told above")
 
 
-def test_a_folder_is_published_and_added_to(call: Call, database: Path, tmp_path: Path) -> None:
+def test_a_folder_is_published_and_added_to(call, database, tmp_path):
     folder = shutil.copytree(database, tmp_path / "db" / "made-up")
     done = call("publish", str(folder), "--licence", LICENCE)
     assert (done.code, done.output) == (0, "")
@@ -126,7 +120,7 @@ def test_a_folder_is_published_and_added_to(call: Call, database: Path, tmp_path
     assert done.errors.endswith("dbtool: 1 problem found (listed above)\n")
 
 
-def test_options_go_into_the_release(call: Call, database: Path, tmp_path: Path) -> None:
+def test_options_go_into_the_release(call, database, tmp_path):
     (tmp_path / "my.bib").write_text(BIBTEX)
     out = tmp_path / "a" / "b" / "out"
     done = call(
@@ -146,7 +140,7 @@ def test_options_go_into_the_release(call: Call, database: Path, tmp_path: Path)
     assert manifest["totals"]["measurements"] == 4 * 9 + 2 * 7 + 7
 
 
-def test_export_writes_what_is_named(call: Call, tmp_path: Path) -> None:
+def test_export_writes_what_is_named(call, tmp_path):
     out = tmp_path / "new" / "part.parquet"
     chosen = ["lett*", DIGITS, "--batch-size", "8"]
     outcome = call("export", *chosen, "--out", str(out))

@@ -7,19 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support import zhang
 from tests.support.made_up import DIGITS, curve, write_shard
-
-from .conftest import Call
-
-# Zhang et al. 2024 (arXiv 2410.21676), the model of 85 million parameters.
-ZHANG = [46000, 23000, 13282, 7000, 3840, 2528, 1917, 1600, 1600]
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     """Steps of two workloads."""
     file = tmp_path / "steps.csv"
-    rows = [f"85M,{64 * 2**index},{steps}" for index, steps in enumerate(ZHANG)]
+    rows = [f"85M,{64 * 2**index},{steps}" for index, steps in enumerate(zhang.STEPS[85])]
     rows += [f"perfect,{2**index},{2 ** (20 - index)}" for index in range(8)]
     file.write_text("workload,batch_size,steps\n" + "\n".join(rows) + "\nperfect,256,\n")
     return file
@@ -30,7 +26,7 @@ def rows(output: str) -> dict[tuple[str, str], dict[str, str]]:
     return {(row["workload"], row["definition"]): row for row in found}
 
 
-def test_steps_of_a_table(call: Call, table: Path) -> None:
+def test_steps_of_a_table(call, table):
     words = ("scaling", "--csv", str(table), "--from", "256", "--curve", "hyperbola")
     outcome = call(*words, "--format", "csv")
     assert (outcome.code, outcome.errors) == (0, "")
@@ -48,7 +44,7 @@ def test_steps_of_a_table(call: Call, table: Path) -> None:
     assert float(perfect["low"]) > 128
 
 
-def test_linear_scaling_starts_at_a_measured_batch_size(call: Call, table: Path) -> None:
+def test_linear_scaling_starts_at_a_measured_batch_size(call, table):
     said = " ".join(call("scaling", "--csv", str(table), "--from", "16385").output.split())
     assert "cannot start from 16,385, beyond the largest batch size, 16,384 (overhead)." in said
     rows_of = call("scaling", "--csv", str(table), "--from", "16385", "--format", "csv").output
@@ -56,7 +52,7 @@ def test_linear_scaling_starts_at_a_measured_batch_size(call: Call, table: Path)
     assert rows(rows_of)["85M", "tradeoff"]["verdict"] == "identified"
 
 
-def test_words_come_first_and_fit_a_terminal(call: Call, table: Path) -> None:
+def test_words_come_first_and_fit_a_terminal(call, table):
     outcome = call("scaling", "--csv", str(table))
     words, _, printed = outcome.output.rpartition("\n\n")
     assert all(len(line) <= 80 for line in outcome.output.splitlines())
@@ -72,7 +68,7 @@ def test_words_come_first_and_fit_a_terminal(call: Call, table: Path) -> None:
     assert second.split()[:2] == ["perfect", ">"]
 
 
-def test_a_hyperbola_that_steps_exclude_is_said_to_be(call: Call, tmp_path: Path) -> None:
+def test_a_hyperbola_that_steps_exclude_is_said_to_be(call, tmp_path):
     table = tmp_path / "steps.csv"
     steps = {size: 100 * (1 + (64 / size) ** 4) ** 0.25 for size in map(float, 2 ** np.arange(12))}
     lines = [f"{size},{at}" for size, at in steps.items()]
@@ -83,7 +79,7 @@ def test_a_hyperbola_that_steps_exclude_is_said_to_be(call: Call, tmp_path: Path
     assert "This is by a hyperbola, which the steps exclude: their bend is 3.6" in said
 
 
-def test_the_studies_that_would_tell_more_can_be_trained(call: Call, tmp_path: Path) -> None:
+def test_the_studies_that_would_tell_more_can_be_trained(call, tmp_path):
     for size in (8, 16, 32):
         # Both ends of the range are open.
         rows = curve([0.9, 0.5, 0.01], every=1600 // size, batch_losses=False)
@@ -98,13 +94,13 @@ def test_the_studies_that_would_tell_more_can_be_trained(call: Call, tmp_path: P
     assert "dbtool produce" not in call("scaling", "digits/*", "--db", str(tmp_path)).output
 
 
-def test_rows_in_place_of_words(call: Call, table: Path) -> None:
+def test_rows_in_place_of_words(call, table):
     outcome = call("scaling", "--csv", str(table), "--rows", "steps", "--format", "csv")
     found = list(csv.DictReader(io.StringIO(outcome.output)))
-    assert [row["steps"] for row in found[:9]] == [f"{steps}.0" for steps in ZHANG]
+    assert [row["steps"] for row in found[:9]] == [f"{steps}.0" for steps in zhang.STEPS[85]]
 
 
-def test_words_for_no_value_are_goals_that_were_not_reached(call: Call, tmp_path: Path) -> None:
+def test_words_for_no_value_are_goals_that_were_not_reached(call, tmp_path):
     table = tmp_path / "steps.csv"
     words = ("scaling", "--csv", str(table), "--rows", "steps", "--columns", "steps")
     for word in ("", "None", "NA", "-"):
@@ -114,7 +110,7 @@ def test_words_for_no_value_are_goals_that_were_not_reached(call: Call, tmp_path
     assert "batch_size 'None' is not a number above 0" in call(*words).sentence(2)
 
 
-def test_rows_have_few_columns_unless_more_are_asked_for(call: Call, table: Path) -> None:
+def test_rows_have_few_columns_unless_more_are_asked_for(call, table):
     words = ("scaling", "--csv", str(table), "--rows", "steps")
     short, wide = call(*words).output.splitlines(), call(*words, "--wide").output.splitlines()
     assert max(map(len, short)) <= 80
@@ -124,7 +120,7 @@ def test_rows_have_few_columns_unless_more_are_asked_for(call: Call, table: Path
     assert chosen.startswith("steps,batch_size\n")
 
 
-def test_too_few_batch_sizes_tell_nothing(call: Call) -> None:
+def test_too_few_batch_sizes_tell_nothing(call):
     outcome = call("scaling", DIGITS, "--format", "csv")
     [first, *others] = rows(outcome.output).values()
     assert {first["verdict"], *(each["verdict"] for each in others)} == {"not_identified"}
@@ -137,7 +133,7 @@ def test_too_few_batch_sizes_tell_nothing(call: Call) -> None:
     assert said == "  No batch size has 9 trials: ask for fewer (--trials)."
 
 
-def test_letters_that_move_the_cursor_are_escaped(call: Call, tmp_path: Path) -> None:
+def test_letters_that_move_the_cursor_are_escaped(call, tmp_path):
     table = tmp_path / "steps.csv"
     rows = [f"a\x1b[2Jb,{2**power},{2 ** (20 - power)}" for power in range(12)]
     table.write_text("\n".join(["workload,batch_size,steps", *rows]))

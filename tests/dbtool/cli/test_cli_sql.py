@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -17,12 +16,8 @@ from dbtool.cli.sql import parse_parameters
 from dbtool.store.questions import analyses
 from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
 
-from .conftest import Call
 
-
-def test_query_from_the_words_a_file_and_standard_input(
-    call: Call, database: Path, tmp_path: Path
-) -> None:
+def test_query_from_the_words_a_file_and_standard_input(call, database, tmp_path):
     query = "SELECT count(*) AS n FROM studies;  -- all of them\n"
     file = tmp_path / "query.sql"
     file.write_text(query)
@@ -35,7 +30,7 @@ def test_query_from_the_words_a_file_and_standard_input(
     assert done.stdout == b"n\n3\n"
 
 
-def test_analyses_run_by_their_names(call: Call, database: Path) -> None:
+def test_analyses_run_by_their_names(call, database):
     columns, *rows = csv.reader(call("sql", "summary", "--format", "csv").output.splitlines())
     assert columns[:2] == ["release", "workload"]
     assert [row[:2] for row in rows] == [["made-up", DIGITS], ["made-up", LETTERS]]
@@ -49,13 +44,13 @@ SEARCH = {"method": "window", "goal": 0.1, "reached": False, "most_steps": 1, "b
 
 
 @pytest.mark.parametrize("name", ["best_of_k", "luck", "sensitivity"])
-def test_an_analysis_without_rows_says_what_it_needs(name: str, call: Call, tmp_path: Path) -> None:
+def test_an_analysis_without_rows_says_what_it_needs(name, call, tmp_path):
     write_shard(tmp_path, trials=[(0, "COMPLETE", {}, curve([0.9]))], search=SEARCH)
     outcome = call("sql", name, "--db", str(tmp_path))
     assert outcome.errors.startswith(f"{name} has no rows: it needs random searches whose trials")
 
 
-def test_help_lists_every_analysis_on_a_line_of_its_own(call: Call) -> None:
+def test_help_lists_every_analysis_on_a_line_of_its_own(call):
     lines = call("sql", "--help").output.splitlines()
     assert max(map(len, lines)) <= 80
     listed = lines[lines.index("Analyses:") + 1 :]
@@ -63,7 +58,7 @@ def test_help_lists_every_analysis_on_a_line_of_its_own(call: Call) -> None:
     assert all(line.endswith("?") for line in listed)
 
 
-def test_parameters_are_numbers_where_they_look_like_it(call: Call) -> None:
+def test_parameters_are_numbers_where_they_look_like_it(call):
     query = "SELECT typeof($a) AS a, typeof($b) AS b, typeof($c) AS c, $c AS text"
     words = ["--param", "a=3", "--param", "b=-2.5e-3", "--param", "c=a = b"]
     outcome = call("sql", query, *words, "--format", "jsonl")
@@ -79,7 +74,7 @@ NUMBERS = WHOLE | st.floats(allow_nan=False, allow_infinity=False)
 
 @given(st.dictionaries(NAMES, NUMBERS | TEXTS))
 @example({"a": -(10**37)})
-def test_parameters_come_back(values: dict[str, int | float | str]) -> None:
+def test_parameters_come_back(values):
     parsed = parse_parameters([f"{name}={value}" for name, value in values.items()])
     assert parsed.keys() == values.keys()
     for name, value in values.items():
@@ -87,7 +82,7 @@ def test_parameters_come_back(values: dict[str, int | float | str]) -> None:
         assert isinstance(value, str | type(parsed[name]))
 
 
-def test_explain_prints_the_plan(call: Call) -> None:
+def test_explain_prints_the_plan(call):
     outcome = call("sql", "EXPLAIN SELECT * FROM trials")
     assert outcome.code == 0
     assert "TRIAL" in outcome.output.upper()
@@ -95,7 +90,7 @@ def test_explain_prints_the_plan(call: Call) -> None:
 
 
 @pytest.mark.slow
-def test_reader_that_goes_away_is_no_error(database: Path) -> None:
+def test_reader_that_goes_away_is_no_error(database):
     for output_format in ("table", "csv", "jsonl", "json", "markdown", "arrow", "parquet"):
         query = "SELECT range, range::VARCHAR AS text FROM range(300000)"
         words = [sys.executable, "-m", "dbtool", "sql", query, "--format", output_format]
@@ -112,7 +107,7 @@ def test_reader_that_goes_away_is_no_error(database: Path) -> None:
             assert process.stderr.read() == b""
 
 
-def test_tables_to_join(call: Call, tmp_path: Path) -> None:
+def test_tables_to_join(call, tmp_path):
     clusters, weights = tmp_path / "a=b.csv", tmp_path / "weights.jsonl"
     clusters.write_text("trial_id,cluster\n0,north\n1,south\n")
     weights.write_text('{"trial_id": 1, "weight": 0.5}\n')
@@ -124,7 +119,7 @@ def test_tables_to_join(call: Call, tmp_path: Path) -> None:
     assert call("sql", query, *words).output == "trial_id,cluster,weight\n1,south,0.5\n"
 
 
-def test_a_query_is_printed_for_another_engine(call: Call, database: Path) -> None:
+def test_a_query_is_printed_for_another_engine(call, database):
     query = "SELECT count(*) AS n FROM trials WHERE steps > $least"
     words = ("sql", query, "--param", "least=3")
     context = pl.SQLContext({"made_up.trials": pl.scan_parquet(database / "trials.parquet")})

@@ -75,7 +75,7 @@ for words in {COMMANDS}:
     return of
 
 
-def test_table_fits_the_terminal_without_cutting(shown: Shown) -> None:
+def test_table_fits_the_terminal_without_cutting(shown):
     text = shown("trials", "digits/*", "--limit", "2")
     context, empty, names, *_ = text.splitlines()
     # The column that has the same name in all rows is said once.
@@ -86,13 +86,13 @@ def test_table_fits_the_terminal_without_cutting(shown: Shown) -> None:
     assert "\x1b" not in text
 
 
-def test_sentences_are_cut_and_names_are_not(shown: Shown) -> None:
+def test_sentences_are_cut_and_names_are_not(shown):
     row = shown("sql", WORDS).splitlines()[2]
     assert row == 30 * "n" + "  a word and " + "x " * 8 + "…"
     assert len(row) == 60
 
 
-def test_columns_without_room_are_left_out_and_named(shown: Shown) -> None:
+def test_columns_without_room_are_left_out_and_named(shown):
     names, _, row, left_out = shown("sql", WIDE).splitlines()
     assert names.split() == ["n", "x", "m"]
     assert row.split() == ["1", 40 * "x", "2"]
@@ -100,13 +100,13 @@ def test_columns_without_room_are_left_out_and_named(shown: Shown) -> None:
     assert shown("sql", WIDE, "--wide").splitlines()[0].split() == ["n", "x", "y", "m"]
 
 
-def test_what_names_all_rows_of_a_query_goes_above_a_table_without_room(shown: Shown) -> None:
+def test_what_names_all_rows_of_a_query_goes_above_a_table_without_room(shown):
     assert shown("sql", SHARED).splitlines()[:3] == ["only · goal 0.5", "", "n  x"]
     names = shown("sql", SHARED, "--wide").splitlines()[0].split()
     assert names == ["release", "goal", "n", "x"]
 
 
-def test_workloads_stand_above_their_rows_where_there_is_no_room(shown: Shown) -> None:
+def test_workloads_stand_above_their_rows_where_there_is_no_room(shown):
     x = 30 * "x"
     assert shown("sql", NAMED).splitlines() == [
         *(f"n  {'x':<30}".rstrip(), f"-  {30 * '-'}"),
@@ -114,13 +114,13 @@ def test_workloads_stand_above_their_rows_where_there_is_no_room(shown: Shown) -
     ]
 
 
-def test_binary_rows_stay_off_a_terminal(shown: Shown) -> None:
+def test_binary_rows_stay_off_a_terminal(shown):
     assert shown("studies", "--format", "parquet", code=2) == (
         "dbtool: --format parquet is not for a terminal; send it to a file with `> rows.parquet`"
     )
 
 
-def test_a_long_query_is_watched_and_interrupted(database: Path) -> None:
+def test_a_long_query_is_watched_and_interrupted(database):
     code, text = run_on_terminal(
         [sys.executable, "-m", "dbtool", "sql", ENDLESS, "--db", str(database)],
         columns=60,
@@ -131,7 +131,7 @@ def test_a_long_query_is_watched_and_interrupted(database: Path) -> None:
     assert text.rstrip().endswith("dbtool: interrupted")
 
 
-def test_interrupt_ends_a_long_list_of_rows(database: Path, tmp_path: Path) -> None:
+def test_interrupt_ends_a_long_list_of_rows(database, tmp_path):
     words = ["sql", "FROM range(100000000000)", "--format", "jsonl"]
     rows = tmp_path / "rows.jsonl"
     with (
@@ -156,7 +156,7 @@ def test_interrupt_ends_a_long_list_of_rows(database: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is full")
-def test_full_disk_is_one_sentence(database: Path) -> None:
+def test_full_disk_is_one_sentence(database):
     with FULL.open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "dbtool", "workloads"],
@@ -170,7 +170,7 @@ def test_full_disk_is_one_sentence(database: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0.3, True), (0.0, False)])
-def test_work_that_takes_its_time_shows_a_bar(seconds: float, shown: bool) -> None:
+def test_work_that_takes_its_time_shows_a_bar(seconds, shown):
     words = [sys.executable, "-c", WORK.format(seconds=seconds)]
     code, text = run_on_terminal(words, columns=100)
     assert code == 0

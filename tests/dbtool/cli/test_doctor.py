@@ -2,18 +2,11 @@
 
 import importlib.metadata
 import re
-from pathlib import Path
-
-import pytest
 
 import dbtool
 
-from .conftest import Call
 
-
-def test_what_is_missing_stands_with_what_brings_it(
-    call: Call, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_stands_with_what_brings_it(call, database, tmp_path, monkeypatch):
     libraries = ["duckdb<3,>=1.5", 'jax>=0.10; extra == "train"', "no-such>=1; extra == 'train'"]
     monkeypatch.setattr(importlib.metadata, "requires", {"steps-to-result": libraries}.__getitem__)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -11,13 +10,11 @@ from dbtool.explorer import page
 from tests.support.explorer import contents_of, needs_explorer
 from tests.support.made_up import DIGITS
 
-from .conftest import Call
-
 
 @needs_explorer
 def test_the_page_shows_the_workloads_that_are_chosen_and_repeats_the_database(
-    call: Call, database: Path, tmp_path: Path
-) -> None:
+    call, database, tmp_path
+):
     out = tmp_path / "new" / "digits.html"
     words = ("--db", str(database), "--release", "made-up", "--workload", "digits/*")
     done = call("explore", *words, "--out", str(out))
@@ -34,7 +31,7 @@ def test_the_page_shows_the_workloads_that_are_chosen_and_repeats_the_database(
 
 @pytest.mark.slow
 @needs_explorer
-def test_it_is_shown_in_the_browser(database: Path, tmp_path: Path) -> None:
+def test_it_is_shown_in_the_browser(database, tmp_path):
     browser, shown = tmp_path / "browser", tmp_path / "shown"
     browser.write_text(f'#!/bin/sh\necho "$1" > {shown}\n')
     browser.chmod(0o755)
@@ -48,13 +45,8 @@ def test_it_is_shown_in_the_browser(database: Path, tmp_path: Path) -> None:
     ("sources", "command"), [(["page"], "make explorer"), ([], "pip install .")]
 )
 def test_without_its_application_it_says_what_builds_it(
-    sources: list[str],
-    command: str,
-    call: Call,
-    database: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    sources, command, call, database, tmp_path, monkeypatch
+):
     for name in sources:
         (tmp_path / name).mkdir()
     monkeypatch.setattr(page, "resources", lambda _: tmp_path)

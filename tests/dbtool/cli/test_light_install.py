@@ -45,21 +45,21 @@ def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_libraries_are_those_of_the_extra() -> None:
+def test_the_libraries_are_those_of_the_extra():
     extra = {line.partition(">=")[0] for line in PROJECT["optional-dependencies"]["train"]}
     assert extra == TRAINING.keys()
     assert not extra & {line.partition(">=")[0] for line in PROJECT["dependencies"]}
 
 
 @pytest.mark.parametrize("words", ["steps digits/* --db DATABASE", "produce --list"])
-def test_questions_need_no_library_that_trains(words: str, database: Path) -> None:
+def test_questions_need_no_library_that_trains(words, database):
     result = call(*words.replace("DATABASE", str(database)).split())
     assert result.returncode == 0, result.stderr
     assert result.stdout
     assert "Traceback" not in result.stderr
 
 
-def test_training_tells_how_to_install_what_it_needs(tmp_path: Path) -> None:
+def test_training_tells_how_to_install_what_it_needs(tmp_path):
     result = call("produce", "mnist/fc_1024/sgd", "--dry-run", "--out", tmp_path / "out")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
@@ -68,9 +68,7 @@ def test_training_tells_how_to_install_what_it_needs(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tables_of_a_catalog_tell_how_to_install_what_they_need(
-    database: Path, tmp_path: Path
-) -> None:
+def test_tables_of_a_catalog_tell_how_to_install_what_they_need(database, tmp_path):
     words = ("publish", database, "--out", tmp_path / "out", "--licence", "CC0-1.0")
     result = call(*words, "--catalog", "iceberg")
     assert (result.returncode, result.stdout) == (1, "")

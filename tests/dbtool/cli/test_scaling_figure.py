@@ -21,8 +21,6 @@ from dbtool.figures.specs import find_figure
 from dbtool.report.scaling import ScalingReport
 from tests.support.made_up import curve, write_shard
 
-from .conftest import Call
-
 HYPERBOLA, PERFECT, FEW = "mnist/fc_64_64_64/sgd", "mnist/fc_1024/sgd", "mnist/fc_128_128_128/sgd"
 # Matplotlib would take it for mathematics, and SQL for the end of a text.
 HOSTILE = "mnist/$x_{'; --/sgd"
@@ -75,9 +73,7 @@ def xs_of(line: Any) -> list[float]:
     return [float(x) for x in line.get_xdata()]
 
 
-def test_what_is_drawn_are_the_numbers_of_the_answer(
-    found: ScalingReport, panels: list[Axes]
-) -> None:
+def test_what_is_drawn_are_the_numbers_of_the_answer(found, panels):
     axes, scaling = panels[0], found.answers[0].scaling
     assert scaling.curve is not None
     assert scaling.tradeoff is not None
@@ -105,7 +101,7 @@ def test_what_is_drawn_are_the_numbers_of_the_answer(
     assert len(bounds) == len(SIZES)
 
 
-def test_an_open_end_is_an_arrow_at_the_edge(found: ScalingReport, panels: list[Axes]) -> None:
+def test_an_open_end_is_an_arrow_at_the_edge(found, panels):
     axes, scaling = panels[1], found.answers[1].scaling
     assert scaling.tradeoff is not None
     assert scaling.tradeoff.verdict == "lower_bound"
@@ -118,7 +114,7 @@ def test_an_open_end_is_an_arrow_at_the_edge(found: ScalingReport, panels: list[
     assert arrows == [[right]] * len(bars)
 
 
-def test_rows_are_named_where_there_is_more_room() -> None:
+def test_rows_are_named_where_there_is_more_room():
     def side(value: float) -> str:
         (axes,) = Figure().subplots(1, 1, squeeze=False)[0]
         axes.set(xscale="log", xlim=(1, 1024), yscale="log", ylim=(1, 1e6))
@@ -133,14 +129,14 @@ def test_rows_are_named_where_there_is_more_room() -> None:
     assert (side(8), side(128)) == ("right", "left")
 
 
-def test_nothing_is_drawn_where_nothing_is_told(panels: list[Axes]) -> None:
+def test_nothing_is_drawn_where_nothing_is_told(panels):
     for axes in panels[2:]:
         names = {str(artist.get_label()).partition(":")[0] for artist in axes.get_children()}
         assert "points" in names
         assert not names & {"fitted", "knee", "critical", "interval", "ground"}
 
 
-def test_panels_keep_slopes_of_one_at_45_degrees(panels: list[Axes]) -> None:
+def test_panels_keep_slopes_of_one_at_45_degrees(panels):
     axes = panels[0]
     box = axes.get_window_extent()
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
@@ -148,7 +144,7 @@ def test_panels_keep_slopes_of_one_at_45_degrees(panels: list[Axes]) -> None:
     assert octaves[0] == pytest.approx(octaves[1], rel=0.05)
 
 
-def test_the_metric_and_the_trials_are_those_of_the_answer(tmp_path: Path) -> None:
+def test_the_metric_and_the_trials_are_those_of_the_answer(tmp_path):
     names = ("val_classification_error", "test_classification_error")
     for batch_size, (val, test, later) in {8: (4, 6, 3), 16: (2, 5, 1)}.items():
         rows = [
@@ -168,16 +164,14 @@ def test_the_metric_and_the_trials_are_those_of_the_answer(tmp_path: Path) -> No
         assert steps(1, metric=names[1], goal=0.5) == [60, 50]
 
 
-def test_the_caption_tells_the_level(planted: Path) -> None:
+def test_the_caption_tells_the_level(planted):
     with open_database(planted) as db:
         points = points_of(db.scaling(HYPERBOLA, level=0.9))
     told = caption_of(points, find_figure("steps"))
     assert any("with 90 % intervals" in part for part in told)
 
 
-def test_the_command_writes_a_picture_and_its_points(
-    call: Call, planted: Path, tmp_path: Path
-) -> None:
+def test_the_command_writes_a_picture_and_its_points(call, planted, tmp_path):
     picture = tmp_path / "new" / "two.svg"
     words = ("scaling", HYPERBOLA, HOSTILE, "--db", str(planted), "--format", "csv")
     outcome = call(*words, "--out", str(picture))
@@ -197,7 +191,7 @@ def test_the_command_writes_a_picture_and_its_points(
     assert float(points[0]["fitted"]) == pytest.approx(13_000, rel=0.05)
 
 
-def test_a_table_of_steps_is_drawn(call: Call, tmp_path: Path) -> None:
+def test_a_table_of_steps_is_drawn(call, tmp_path):
     table = tmp_path / "steps.csv"
     rows = [(size, round(100 * (1 + 64 / size))) for size in SIZES]
     table.write_text("batch_size,steps\n" + "\n".join(f"{size},{at}" for size, at in rows))
@@ -210,7 +204,7 @@ def test_a_table_of_steps_is_drawn(call: Call, tmp_path: Path) -> None:
     assert float(points[0]["tradeoff"]) == pytest.approx(64, rel=0.05)
 
 
-def test_several_goals_are_drawn_as_critical_batch_sizes(planted: Path) -> None:
+def test_several_goals_are_drawn_as_critical_batch_sizes(planted):
     with open_database(planted) as db:
         report = db.scaling([HYPERBOLA, FEW], goal=[0.5, 0.03])
         plot = report.plot()

@@ -5,14 +5,14 @@ from collections import Counter
 from dbtool.core.catalog import catalog, published_studies
 
 
-def test_table_has_the_published_totals() -> None:
+def test_table_has_the_published_totals():
     studies = published_studies()
     assert len(studies) == len({study.path for study in studies}) == 454
     counts = ((each.complete, each.incomplete, each.infeasible, each.trials) for each in studies)
     assert [sum(count) for count in zip(*counts, strict=True)] == [108_194, 43_508, 42_697, 194_399]
 
 
-def test_catalog_names_every_workload_of_the_table_once() -> None:
+def test_catalog_names_every_workload_of_the_table_once():
     names = [workload.workload for workload in catalog()]
     assert len(names) == 35
     assert names == sorted(names)
@@ -20,7 +20,7 @@ def test_catalog_names_every_workload_of_the_table_once() -> None:
     assert sum(len(workload.studies) for workload in catalog()) == 454
 
 
-def test_what_the_figures_need_of_the_workloads() -> None:
+def test_what_the_figures_need_of_the_workloads():
     known = {workload.workload: workload for workload in catalog()}
     found = known["mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"]
     assert found.collection == "mnist_subsets"

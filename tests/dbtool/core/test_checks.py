@@ -20,7 +20,7 @@ from dbtool.core.checks import (
 from dbtool.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 
 class Part(Struct, forbid_unknown_fields=True):
@@ -69,14 +69,14 @@ class Plan(Struct):
         (b"9" * 5000, "it is not readable JSON"),
     ],
 )
-def test_sentences(value: bytes, sentence: str) -> None:
+def test_sentences(value, sentence):
     with pytest.raises(InvalidError) as error:
         parse_json(value, Plan)
     assert str(error.value).startswith(sentence)
     assert str(error.value).isprintable()
 
 
-def test_what_other_programs_write() -> None:
+def test_what_other_programs_write():
     """Numbers that JSON lacks, whole ones with a decimal point, a mark of the byte order."""
     found: dict[str, Any] = parse_json(
         b'\xef\xbb\xbf{"a": NaN, "b": -Infinity, "c": 1e999, "d": 2}', dict[str, float]
@@ -87,7 +87,7 @@ def test_what_other_programs_write() -> None:
     assert parse_json(b'{"steps": 10.0}', Part).steps == 10
 
 
-def test_toml(tmp_path: Path) -> None:
+def test_toml(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text("[first]\nsteps = 3\n")
     assert read_toml(path, Plan, "plan") == Plan(Part(3))
@@ -107,24 +107,24 @@ def test_toml(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3), True + 2])
-def test_whole_numbers_of_any_kind_become_ints(value: Any) -> None:
+def test_whole_numbers_of_any_kind_become_ints(value):
     assert type(require_whole("trials", value)) is int
     assert require_whole("trials", value) == 3
 
 
 @pytest.mark.parametrize("value", [2.0, np.float64(2), "2", None, 0, -1, [1]])
-def test_what_is_not_a_whole_number_in_range_is_refused(value: Any) -> None:
+def test_what_is_not_a_whole_number_in_range_is_refused(value):
     with pytest.raises(UsageError, match=r"trials is .*, and should be a whole number from 1$"):
         require_whole("trials", value)
 
 
 @pytest.mark.parametrize("value", [0.5, 1, np.float32(0.5), np.int64(1)])
-def test_numbers_of_any_kind_become_floats(value: Any) -> None:
+def test_numbers_of_any_kind_become_floats(value):
     assert type(require_number("level", value, 0.5, 1)) is float
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "1", None, [1], 10**400])
-def test_what_is_not_a_finite_number_is_refused(value: Any) -> None:
+def test_what_is_not_a_finite_number_is_refused(value):
     with pytest.raises(UsageError, match=r"goal is .*, and should be a finite number$"):
         require_number("goal", value)
     with pytest.raises(UsageError, match=r"goal is .*, and should be a number from 1 to 2$"):

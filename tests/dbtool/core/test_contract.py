@@ -1,7 +1,6 @@
 """The columns and paths of shards."""
 
 import tomllib
-from pathlib import Path
 
 import pyarrow.parquet as pq
 from hypothesis import given
@@ -13,14 +12,14 @@ from dbtool.core.resources import schema_folder
 from tests.support.made_up import curve, write_shard
 
 
-def test_every_column_and_measure_says_what_it_is() -> None:
+def test_every_column_and_measure_says_what_it_is():
     text = tomllib.loads((schema_folder() / "shard.toml").read_text(encoding="utf-8"))
     described = {column["name"]: column for column in text["column"]} | text["other_metrics"]
     assert all(about["meaning"].endswith(".") and "unit" in about for about in described.values())
 
 
 @given(st.lists(st.text(min_size=1), min_size=2, max_size=2, unique=True))
-def test_each_workload_has_a_folder_of_its_own(names: list[str]) -> None:
+def test_each_workload_has_a_folder_of_its_own(names):
     encodable = [name.encode(errors="replace").decode() for name in names]
     first, second = (contract.study_path(name, 8) for name in encodable)
     assert (first == second) == (encodable[0] == encodable[1])
@@ -30,7 +29,7 @@ def test_each_workload_has_a_folder_of_its_own(names: list[str]) -> None:
         assert not any(part.startswith(".") for part in path.split("/"))
 
 
-def test_a_shard_lies_where_the_contract_says(tmp_path: Path) -> None:
+def test_a_shard_lies_where_the_contract_says(tmp_path):
     path = write_shard(
         tmp_path,
         workload="some/digits & ü/../fc_8/sgd",

@@ -18,7 +18,7 @@ from dbtool.core.files import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 WRITING = """
 import pathlib, sys, time
@@ -41,7 +41,7 @@ with whole_output(pathlib.Path("{target}")) as path:
 """
 
 
-def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
+def test_a_file_is_replaced_in_one_step(tmp_path):
     path = tmp_path / "a" / "file"
     write_whole(path, b"first")
     with unfinished(path.parent) as (file, temporary):
@@ -56,7 +56,7 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_it_may_be_read_by_whom_the_person_lets(tmp_path: Path) -> None:
+def test_it_may_be_read_by_whom_the_person_lets(tmp_path):
     before = os.umask(0o027)
     try:
         write_whole(tmp_path / "file", b"")
@@ -65,7 +65,7 @@ def test_it_may_be_read_by_whom_the_person_lets(tmp_path: Path) -> None:
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
 
 
-def test_what_is_left_of_killed_processes_goes_and_nothing_else(tmp_path: Path) -> None:
+def test_what_is_left_of_killed_processes_goes_and_nothing_else(tmp_path):
     below = tmp_path / "a" / "b"
     processes = [
         subprocess.Popen([sys.executable, "-c", WRITING, below], stdout=subprocess.PIPE)
@@ -88,7 +88,7 @@ def test_what_is_left_of_killed_processes_goes_and_nothing_else(tmp_path: Path) 
             process.communicate()
 
 
-def test_writers_lose_nothing_while_others_remove_what_is_left(tmp_path: Path) -> None:
+def test_writers_lose_nothing_while_others_remove_what_is_left(tmp_path):
     done = threading.Event()
 
     def remove() -> None:
@@ -106,9 +106,7 @@ def test_writers_lose_nothing_while_others_remove_what_is_left(tmp_path: Path) -
     assert len(list(tmp_path.iterdir())) == 60
 
 
-def test_folders_under_construction_are_removed_once_their_process_is_killed(
-    tmp_path: Path,
-) -> None:
+def test_folders_under_construction_are_removed_once_their_process_is_killed(tmp_path):
     script = BUILDING.format(target=tmp_path / "killed")
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
     try:

@@ -44,14 +44,14 @@ PATHS = [
 ]
 
 
-def test_what_is_in_contract_reads_back() -> None:
+def test_what_is_in_contract_reads_back():
     footer = shard_footer(TRIALS)
     assert decode_footer(encode_footer(footer)) == footer
     assert encode_footer(decode_footer(encode_footer(footer))) == encode_footer(footer)
 
 
 @given(st.sampled_from(PATHS), ANYTHING)
-def test_no_value_breaks_it(path: tuple[str | int, ...], value: Any) -> None:
+def test_no_value_breaks_it(path, value):
     try:
         footer = decode_footer(changed(path, value))
     except FooterError:
@@ -60,7 +60,7 @@ def test_no_value_breaks_it(path: tuple[str | int, ...], value: Any) -> None:
 
 
 @given(st.binary(max_size=40))
-def test_no_bytes_break_it(value: bytes) -> None:
+def test_no_bytes_break_it(value):
     with pytest.raises(FooterError):
         decode_footer(value)
     with pytest.raises(FooterError):
@@ -83,7 +83,7 @@ def test_no_bytes_break_it(value: bytes) -> None:
         (("producer", "device"), "a\0b", "its footer holds a null character"),
     ],
 )
-def test_reasons(path: tuple[str | int, ...], value: Any, reason: str) -> None:
+def test_reasons(path, value, reason):
     with pytest.raises(FooterError) as caught:
         decode_footer(changed(path, value))
     assert reason in str(caught.value)
@@ -91,7 +91,7 @@ def test_reasons(path: tuple[str | int, ...], value: Any, reason: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"shard_format": 2}', "[" * 100_000, '{"shard_format": 1e99}'])
-def test_what_is_no_footer(text: str) -> None:
+def test_what_is_no_footer(text):
     with pytest.raises(FooterError, match="its footer is out of contract"):
         decode_footer(text.encode())
 
@@ -111,19 +111,19 @@ def replaced(footer: Footer, **workload: Any) -> Footer:
         ({"collection": ""}, 'collection is "", and should be text that is not empty'),
     ],
 )
-def test_what_could_not_be_read_again_is_not_written(changes: dict[str, Any], reason: str) -> None:
+def test_what_could_not_be_read_again_is_not_written(changes, reason):
     with pytest.raises(FooterError, match=reason):
         encode_footer(replaced(shard_footer(TRIALS), **changes))
 
 
-def test_every_definition_of_producers_is_kept() -> None:
+def test_every_definition_of_producers_is_kept():
     for workload in WORKLOADS.values():
         definition = json.loads(json.dumps(workload.definition()))
         footer = replaced(shard_footer(TRIALS), definition=definition)
         assert decode_footer(encode_footer(footer)).study.workload.definition == definition
 
 
-def test_no_thread_is_the_first_to_look_into_the_types() -> None:
+def test_no_thread_is_the_first_to_look_into_the_types():
     """Two that do so at once crash the process, one in some hundred times; so all is known."""
     program = """
 import sys

@@ -51,7 +51,7 @@ def loaded(folder: Path) -> list[Shard]:
     return [load_shard(folder, path) for path in shard_paths(folder)]
 
 
-def test_the_index_follows_from_the_shards(folder: Path) -> None:
+def test_the_index_follows_from_the_shards(folder):
     manifest, encoded = read_release(folder)
     shards = loaded(folder)
     tables = {name: encoded[name].cast(Index().tables()[name].schema) for name in TABLES}
@@ -76,9 +76,7 @@ def test_the_index_follows_from_the_shards(folder: Path) -> None:
         ({"search": {"most_steps": 8}}, "in search"),
     ],
 )
-def test_another_definition_of_a_study_clashes(
-    tmp_path: Path, study: dict[str, Any], reason: str
-) -> None:
+def test_another_definition_of_a_study_clashes(tmp_path, study, reason):
     first, second = shard(tmp_path, trial(0)), shard(tmp_path, trial(1), **study)
     with pytest.raises(ClashError) as caught:
         Index.of([first, second])
@@ -86,7 +84,7 @@ def test_another_definition_of_a_study_clashes(
     assert str(caught.value).startswith(f"{second.path} contradicts the other shards: its study")
 
 
-def test_other_contents_for_a_trial_clash(tmp_path: Path) -> None:
+def test_other_contents_for_a_trial_clash(tmp_path):
     first = shard(tmp_path, trial(0), trial(1))
     second = shard(tmp_path, trial(1, last=0.2), trial(2))
     with pytest.raises(ClashError, match=f"its trial 1 is already there from {first.path}, whose"):
@@ -122,16 +120,14 @@ CONTRADICTIONS: list[tuple[str, str, Callable[[pa.Table], pa.Table]]] = [
 
 
 @pytest.mark.parametrize(("name", "reason", "change"), CONTRADICTIONS)
-def test_tables_that_contradict_each_other_are_refused(
-    folder: Path, name: str, reason: str, change: Callable[[pa.Table], pa.Table]
-) -> None:
+def test_tables_that_contradict_each_other_are_refused(folder, name, reason, change):
     manifest, tables = read_release(folder)
     tables[name] = change(tables[name])
     with pytest.raises(TablesError, match=reason):
         check_tables(tables, manifest.shards)
 
 
-def test_other_columns_are_refused() -> None:
+def test_other_columns_are_refused():
     for name, schema in SCHEMAS.items():
         first = schema.field(0)
         for other in (
@@ -143,7 +139,7 @@ def test_other_columns_are_refused() -> None:
                 check_columns(name, other)
 
 
-def test_what_is_no_table_is_refused(folder: Path) -> None:
+def test_what_is_no_table_is_refused(folder):
     contents = {name: (folder / name).read_bytes() for name in TABLES}
     manifest = read_manifest(folder)
     for noise in (b"", b"PAR1" * 9, contents[TRIALS][:-9]):
@@ -171,7 +167,7 @@ VALUES: dict[tuple[str, str], tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize(("name", "column"), VALUES)
-def test_values_out_of_contract_are_refused(folder: Path, name: str, column: str) -> None:
+def test_values_out_of_contract_are_refused(folder, name, column):
     """Of every table, though all other rows are right."""
     manifest, tables = read_release(folder)
     for value in VALUES[name, column]:
@@ -181,7 +177,7 @@ def test_values_out_of_contract_are_refused(folder: Path, name: str, column: str
             check_tables(wrong, manifest.shards)
 
 
-def test_a_table_that_claims_more_than_it_can_hold_is_not_decoded(tmp_path: Path) -> None:
+def test_a_table_that_claims_more_than_it_can_hold_is_not_decoded(tmp_path):
     folder = write_shards(tmp_path / "release")
     manifest, tables = read_release(folder)
     many = tables[TRIALS].take(np.zeros(100_000, int))

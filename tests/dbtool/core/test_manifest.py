@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -38,7 +37,7 @@ ANYTHING = st.recursive(
 )
 
 
-def test_what_was_written_reads_back() -> None:
+def test_what_was_written_reads_back():
     text = encode_manifest(SOUND)
     assert parse_manifest(text, "it") == SOUND
     assert [file.path for file in SOUND.files] == sorted(file.path for file in FILES)
@@ -49,7 +48,7 @@ def test_what_was_written_reads_back() -> None:
     jsonschema.validate(json.loads(text), schema)
 
 
-def test_a_flipped_bit_of_every_byte_is_found() -> None:
+def test_a_flipped_bit_of_every_byte_is_found():
     text = encode_manifest(SOUND)
     for position in range(len(text)):
         damaged = bytearray(text)
@@ -101,7 +100,7 @@ def refusal(text: bytes) -> str:
         {"sha256": "x" * 64},
     ],
 )
-def test_hostile_files_are_refused(changes: dict[str, Any]) -> None:
+def test_hostile_files_are_refused(changes):
     assert "is not a sound manifest; get the release anew" in refusal(with_file(**changes))
 
 
@@ -123,34 +122,34 @@ def test_hostile_files_are_refused(changes: dict[str, Any]) -> None:
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_hostile_values_are_refused(changes: dict[str, Any]) -> None:
+def test_hostile_values_are_refused(changes):
     assert "is not a sound manifest" in refusal(hostile(**changes))
 
 
 @pytest.mark.parametrize("text", [b"", b"[" * 100_000, b'{"manifest_format": 3}', b"<html>"])
-def test_what_is_no_manifest_is_refused(text: bytes) -> None:
+def test_what_is_no_manifest_is_refused(text):
     assert refusal(text).endswith("with `dbtool index folder --release NAME`")
 
 
 @given(st.sampled_from(sorted(msgspec.to_builtins(SOUND))), ANYTHING)
-def test_no_value_breaks_it(name: str, value: Any) -> None:
+def test_no_value_breaks_it(name, value):
     content = msgspec.json.decode(encode_manifest(SOUND))
     refusal(json.dumps(content | {name: value}).encode())
 
 
 @given(st.binary(max_size=40))
-def test_no_bytes_break_it(text: bytes) -> None:
+def test_no_bytes_break_it(text):
     refusal(text)
 
 
-def test_other_versions_are_named() -> None:
+def test_other_versions_are_named():
     assert "has manifest format 99 and this dbtool reads 3" in refusal(hostile(manifest_format=99))
     sentence = refusal(hostile(schema_version=99))
     assert "folder/manifest.json has schema version 99 and this dbtool reads " in sentence
     assert sentence.endswith(f"install the dbtool that wrote it ({SOUND.dbtool})")
 
 
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_named(tmp_path):
     with pytest.raises(DbtoolError, match=r"manifest\.json cannot be read: No such file"):
         read_manifest(tmp_path)
     (tmp_path / MANIFEST).mkdir()
@@ -169,7 +168,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         (About(release="a", citation="\0"), "the citation holds a character that cannot be"),
     ],
 )
-def test_what_could_not_be_read_again_is_not_written(about: About, sentence: str) -> None:
+def test_what_could_not_be_read_again_is_not_written(about, sentence):
     with pytest.raises(UsageError) as caught:
         check_about(about)
     assert sentence in str(caught.value)
@@ -177,7 +176,7 @@ def test_what_could_not_be_read_again_is_not_written(about: About, sentence: str
 
 
 @given(st.builds(About, release=st.text(), title=st.none() | st.text(), citation=st.text()))
-def test_what_is_not_refused_reads_back(about: About) -> None:
+def test_what_is_not_refused_reads_back(about):
     try:
         check_about(about)
     except UsageError:

@@ -49,16 +49,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("reason", REFUSED)
-def test_values_that_other_libraries_cannot_take_are_refused(reason: str) -> None:
+def test_values_that_other_libraries_cannot_take_are_refused(reason):
     with pytest.raises(ParquetError) as caught:
         read_foreign(file_of(REFUSED[reason]))
     assert str(caught.value).startswith(reason)
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_little_that_decodes_to_much_is_refused(
-    monkeypatch: pytest.MonkeyPatch, wide: bool
-) -> None:
+def test_little_that_decodes_to_much_is_refused(monkeypatch, wide):
     monkeypatch.setattr(parquet, "_MOST_VALUES", 10_000)
     monkeypatch.setattr(parquet, "_MOST_TEXT", 10_000_000)
     with pytest.raises(ParquetError, match=r"it claims 10,001 values, and a table may hold 10,000"):
@@ -71,7 +69,7 @@ def test_little_that_decodes_to_much_is_refused(
         read_foreign(file)
 
 
-def test_what_others_can_take_is_read() -> None:
+def test_what_others_can_take_is_read():
     for values in (
         nested(50),
         pa.array([0, None], pa.timestamp("us", "+01:00")),
@@ -84,7 +82,7 @@ def test_what_others_can_take_is_read() -> None:
         assert table["x"].to_pylist() == values.to_pylist()
 
 
-def test_too_little_memory_is_not_the_fault_of_a_file() -> None:
+def test_too_little_memory_is_not_the_fault_of_a_file():
     for error in (pa.ArrowMemoryError("malloc failed"), OSError(12, "Cannot allocate memory")):
         with pytest.raises(MemoryError), decoding():
             raise error

@@ -2,7 +2,6 @@
 
 import random
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -47,7 +46,7 @@ def trials(draw: st.DrawFn) -> list[Any]:
 
 @settings(max_examples=30)
 @given(trials())
-def test_any_rows_come_back(tmp_path_factory: pytest.TempPathFactory, made: list[Any]) -> None:
+def test_any_rows_come_back(tmp_path_factory, made):
     folder = tmp_path_factory.mktemp("release")
     table, footer = shard_table(made), shard_footer(made)
     shard = write_shard(folder, footer, [table])
@@ -79,7 +78,7 @@ def in_tables(trial: np.ndarray[Any, Any], step: np.ndarray[Any, Any]) -> list[p
     return [whole.slice(0, 100), whole.slice(100, 2 * ROW_GROUP), whole.slice(100 + 2 * ROW_GROUP)]
 
 
-def test_long_shards_are_written_in_row_groups(tmp_path: Path) -> None:
+def test_long_shards_are_written_in_row_groups(tmp_path):
     footer, trial, step = long_rows()
     shard = write_shard(tmp_path, footer, in_tables(trial, step))
     assert [each.measurements for each in shard.footer.trials] == list(LENGTHS)
@@ -90,7 +89,7 @@ def test_long_shards_are_written_in_row_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [1, 2 * ROW_GROUP])
-def test_a_step_repeated_at_any_row_is_refused(tmp_path: Path, at: int) -> None:
+def test_a_step_repeated_at_any_row_is_refused(tmp_path, at):
     footer, trial, step = long_rows()
     step[at] = step[at - 1]
     with pytest.raises(FooterError, match=f"step {step[at]} comes after trial {trial[at]}, step"):
@@ -100,7 +99,7 @@ def test_a_step_repeated_at_any_row_is_refused(tmp_path: Path, at: int) -> None:
 
 
 @pytest.mark.parametrize("at", [ROW_GROUP, 3 * ROW_GROUP + 5])
-def test_a_trial_after_a_later_one_is_refused(tmp_path: Path, at: int) -> None:
+def test_a_trial_after_a_later_one_is_refused(tmp_path, at):
     footer, trial, step = long_rows()
     trial[:at] += 3
     with pytest.raises(FooterError, match=r"does not list|after its last"):
@@ -166,7 +165,7 @@ def out_of_contract() -> dict[str, tuple[pa.Table, Footer]]:
 
 
 @pytest.mark.parametrize("reason", out_of_contract())
-def test_rows_that_do_not_go_with_the_footer_are_found(tmp_path: Path, reason: str) -> None:
+def test_rows_that_do_not_go_with_the_footer_are_found(tmp_path, reason):
     table, footer = out_of_contract()[reason]
     path = write_table(tmp_path, table, encode_footer(footer))
     with pytest.raises(FooterError) as caught:
@@ -174,7 +173,7 @@ def test_rows_that_do_not_go_with_the_footer_are_found(tmp_path: Path, reason: s
     assert str(caught.value).startswith(reason)
 
 
-def test_rows_are_counted_before_they_are_read(tmp_path: Path) -> None:
+def test_rows_are_counted_before_they_are_read(tmp_path):
     """Of which the first are damaged."""
     table = whole_table([SAMPLE]).take(np.zeros(ROW_GROUP + 1, int))
     for rows, reason in ((21, "its footer lists 21"), (len(table), "has a row group of 262,145")):
@@ -190,7 +189,7 @@ def test_rows_are_counted_before_they_are_read(tmp_path: Path) -> None:
                 read(path)
 
 
-def test_what_is_no_shard_is_found(tmp_path: Path) -> None:
+def test_what_is_no_shard_is_found(tmp_path):
     (tmp_path / "noise").write_bytes(b"PAR1" * 9)
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other")
     for read in (read_footer, check_shard):
@@ -202,7 +201,7 @@ def test_what_is_no_shard_is_found(tmp_path: Path) -> None:
             read(tmp_path / "nowhere")
 
 
-def test_a_flipped_byte_of_a_page_is_found_without_a_hash(tmp_path: Path) -> None:
+def test_a_flipped_byte_of_a_page_is_found_without_a_hash(tmp_path):
     made: list[Any] = [(0, "COMPLETE", {}, curve([0.9 - 0.001 * n for n in range(60)]))]
     shard = write_shard(tmp_path, shard_footer(made), [shard_table(made)])
     path = tmp_path / shard.path
@@ -242,7 +241,7 @@ except DbtoolError as error:
 """
 
 
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
     done = subprocess.run(
         [*python_with_disk(1 << 20), "-c", FULL, tmp_path],
         capture_output=True,

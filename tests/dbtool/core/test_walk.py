@@ -24,7 +24,7 @@ def names(folder: Path, *, hidden: bool = True) -> list[str]:
     return [os.path.relpath(entry.path, folder) for entry in walk(folder, hidden=hidden)]
 
 
-def test_it_yields_folders_and_files_and_follows_no_links(tmp_path: Path) -> None:
+def test_it_yields_folders_and_files_and_follows_no_links(tmp_path):
     for path in ("b/c", ".hidden/d"):
         (tmp_path / path).mkdir(parents=True)
         (tmp_path / path / "file").touch()
@@ -36,7 +36,7 @@ def test_it_yields_folders_and_files_and_follows_no_links(tmp_path: Path) -> Non
     assert set(names(tmp_path)) == {*visible, ".hidden", ".hidden/d", ".hidden/d/file"}
 
 
-def test_what_is_not_there_is_empty_and_a_link_to_it_is_not(tmp_path: Path) -> None:
+def test_what_is_not_there_is_empty_and_a_link_to_it_is_not(tmp_path):
     (tmp_path / "file").touch()
     assert entries(tmp_path / "missing") == entries(tmp_path / "file") == []
     (tmp_path / "disk").symlink_to(tmp_path / "not_mounted")
@@ -69,7 +69,7 @@ def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (tmp_path / "/".join(["d"] * count)).rmdir()
 
 
-def test_folders_may_lie_deeper_than_python_recurses(deep: Path) -> None:
+def test_folders_may_lie_deeper_than_python_recurses(deep):
     release = write_release(deep / "release")
     (found,) = [path for path in files_below(deep) if path.suffix == ".csv"]
     assert found.name == "last.csv"
@@ -83,7 +83,7 @@ def test_folders_may_lie_deeper_than_python_recurses(deep: Path) -> None:
         (release / "d").rename(deep / "d")
 
 
-def test_an_error_passes_to_another_process_whole(tmp_path: Path) -> None:
+def test_an_error_passes_to_another_process_whole(tmp_path):
     error = access_error(tmp_path, PermissionError(13, "Permission denied"))
     passed_on = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert (str(passed_on), passed_on.path) == (str(error), tmp_path)
@@ -107,7 +107,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=3), st.sampled_from(NAMES + PARTS[:1] + PARTS[2:]))
-def test_patterns_match_what_those_of_a_shell_do(tree: Path, parts: list[str], last: str) -> None:
+def test_patterns_match_what_those_of_a_shell_do(tree, parts, last):
     pattern = "/".join([*parts, last])
     expected = glob.glob(pattern, root_dir=tree, recursive=True)  # noqa: PTH207 (the reference)
     found = [path.relative_to(tree).as_posix() for path in files_matching(tree, pattern)]

@@ -36,7 +36,7 @@ def is_sound(folder: Path) -> bool:
     return verify(folder).problems == ()
 
 
-def test_what_is_written_is_listed_with_what_was_there(tmp_path: Path) -> None:
+def test_what_is_written_is_listed_with_what_was_there(tmp_path):
     folder = tmp_path / "a" / "release"
     with ReleaseWriter(folder, ABOUT) as writer:
         first = write(writer, trial(0))
@@ -55,7 +55,7 @@ def test_what_is_written_is_listed_with_what_was_there(tmp_path: Path) -> None:
     assert is_sound(folder)
 
 
-def test_a_writer_that_adds_nothing_changes_nothing(tmp_path: Path) -> None:
+def test_a_writer_that_adds_nothing_changes_nothing(tmp_path):
     with ReleaseWriter(tmp_path / "empty", ABOUT):
         pass
     assert bytes_of(tmp_path / "empty") == {}
@@ -67,7 +67,7 @@ def test_a_writer_that_adds_nothing_changes_nothing(tmp_path: Path) -> None:
     assert bytes_of(folder) == before
 
 
-def test_what_clashes_or_no_folder_can_be_named_is_not_written(tmp_path: Path) -> None:
+def test_what_clashes_or_no_folder_can_be_named_is_not_written(tmp_path):
     folder = tmp_path / "release"
     with ReleaseWriter(folder, ABOUT) as writer:
         write(writer, trial(0))
@@ -83,7 +83,7 @@ def test_what_clashes_or_no_folder_can_be_named_is_not_written(tmp_path: Path) -
         assert bytes_of(folder) == before
 
 
-def test_another_release_is_left_alone(tmp_path: Path) -> None:
+def test_another_release_is_left_alone(tmp_path):
     folder = write_shards(tmp_path / "release")
     with pytest.raises(UsageError, match="holds the release 'made-up' and not 'mine': name anoth"):
         ReleaseWriter(folder, About(release="mine"))
@@ -92,7 +92,7 @@ def test_another_release_is_left_alone(tmp_path: Path) -> None:
         ReleaseWriter(folder, ABOUT)
 
 
-def test_of_two_writers_that_clash_the_one_who_lists_first_wins(tmp_path: Path) -> None:
+def test_of_two_writers_that_clash_the_one_who_lists_first_wins(tmp_path):
     folder = tmp_path / "release"
     first, second = ReleaseWriter(folder, ABOUT), ReleaseWriter(folder, ABOUT)
     write(first, trial(1))
@@ -106,7 +106,7 @@ def test_of_two_writers_that_clash_the_one_who_lists_first_wins(tmp_path: Path) 
     assert is_sound(folder)
 
 
-def test_of_two_shards_that_clash_at_once_one_is_left(tmp_path: Path) -> None:
+def test_of_two_shards_that_clash_at_once_one_is_left(tmp_path):
     folder = tmp_path / "release"
     with ReleaseWriter(folder, ABOUT) as writer:
 
@@ -121,7 +121,7 @@ def test_of_two_shards_that_clash_at_once_one_is_left(tmp_path: Path) -> None:
     assert is_sound(folder)
 
 
-def test_the_index_is_complete_while_it_is_read_again(tmp_path: Path) -> None:
+def test_the_index_is_complete_while_it_is_read_again(tmp_path):
     first, second = (ReleaseWriter(tmp_path / "release", ABOUT) for _ in range(2))
     done = threading.Event()
     seen = []
@@ -142,7 +142,7 @@ def test_the_index_is_complete_while_it_is_read_again(tmp_path: Path) -> None:
     assert len(first.index.trials) == 8
 
 
-def test_what_a_killed_writer_left_is_listed_by_the_next(tmp_path: Path) -> None:
+def test_what_a_killed_writer_left_is_listed_by_the_next(tmp_path):
     folder = tmp_path / "release"
     killed = ReleaseWriter(folder, ABOUT)
     write(killed, trial(0))
@@ -159,7 +159,7 @@ def test_what_a_killed_writer_left_is_listed_by_the_next(tmp_path: Path) -> None
     assert is_sound(folder)
 
 
-def test_what_a_killed_writer_left_that_clashes_is_named(tmp_path: Path) -> None:
+def test_what_a_killed_writer_left_that_clashes_is_named(tmp_path):
     folder = tmp_path / "release"
     killed = ReleaseWriter(folder, ABOUT)
     with ReleaseWriter(folder, ABOUT) as writer:
@@ -171,7 +171,7 @@ def test_what_a_killed_writer_left_that_clashes_is_named(tmp_path: Path) -> None
     ReleaseWriter(folder, ABOUT)
 
 
-def test_an_index_of_another_state_than_the_manifest_is_made_anew(tmp_path: Path) -> None:
+def test_an_index_of_another_state_than_the_manifest_is_made_anew(tmp_path):
     """As a writer leaves it that was killed between the two."""
     expected = everything(write_shards(tmp_path / "sound"))
     for number, change in enumerate(
@@ -189,7 +189,7 @@ def test_an_index_of_another_state_than_the_manifest_is_made_anew(tmp_path: Path
         assert is_sound(folder)
 
 
-def test_removed_shards_are_forgotten_and_come_again(tmp_path: Path) -> None:
+def test_removed_shards_are_forgotten_and_come_again(tmp_path):
     folder = write_shards(tmp_path / "release")
     before = bytes_of(folder)
     removed = read_manifest(folder).shards[0].path
@@ -201,7 +201,7 @@ def test_removed_shards_are_forgotten_and_come_again(tmp_path: Path) -> None:
     assert bytes_of(folder) == before
 
 
-def test_what_is_received_is_checked_before_it_has_a_name(tmp_path: Path) -> None:
+def test_what_is_received_is_checked_before_it_has_a_name(tmp_path):
     folder = tmp_path / "release"
     shard = write_shard(tmp_path / "other", trials=[trial(0, 0.2)])
     with ReleaseWriter(folder, ABOUT) as writer:
@@ -214,7 +214,7 @@ def test_what_is_received_is_checked_before_it_has_a_name(tmp_path: Path) -> Non
     assert is_sound(folder)
 
 
-def test_what_publishing_added_goes_with_the_state_that_was_published(tmp_path: Path) -> None:
+def test_what_publishing_added_goes_with_the_state_that_was_published(tmp_path):
     folder = published(write_shards(tmp_path / "release"), tmp_path / "out", citation="@misc{a,b}")
     before = bytes_of(folder)
     assert rebuild(folder) == read_manifest(folder)
@@ -227,7 +227,7 @@ def test_what_publishing_added_goes_with_the_state_that_was_published(tmp_path: 
     assert is_sound(folder)
 
 
-def test_an_index_is_made_anew_from_the_shards_alone(tmp_path: Path) -> None:
+def test_an_index_is_made_anew_from_the_shards_alone(tmp_path):
     folder = write_shards(tmp_path / "release")
     before = bytes_of(folder)
     for name in (*TABLES, MANIFEST):
@@ -243,7 +243,7 @@ def test_an_index_is_made_anew_from_the_shards_alone(tmp_path: Path) -> None:
         rebuild(tmp_path)
 
 
-def test_a_sound_release_is_not_described_anew(tmp_path: Path) -> None:
+def test_a_sound_release_is_not_described_anew(tmp_path):
     folder = write_release(tmp_path / "release", "made-up", title="Numbers")
     before = bytes_of(folder)
     with pytest.raises(UsageError, match="holds the release 'made-up' and not 'other': leave out"):
@@ -252,7 +252,7 @@ def test_a_sound_release_is_not_described_anew(tmp_path: Path) -> None:
     assert bytes_of(folder) == before
 
 
-def test_shards_that_clash_are_not_listed_anew(tmp_path: Path) -> None:
+def test_shards_that_clash_are_not_listed_anew(tmp_path):
     folder = write_shards(tmp_path / "release")
     other = write_shards(tmp_path / "other")
     write_shard(tmp_path / "other", trials=[trial(0)])
@@ -265,7 +265,7 @@ def test_shards_that_clash_are_not_listed_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [b"workload=a/batch_size=1", b"workload=\xff/batch_size=64"])
-def test_a_shard_in_the_place_of_another_study_is_not_listed(tmp_path: Path, place: bytes) -> None:
+def test_a_shard_in_the_place_of_another_study_is_not_listed(tmp_path, place):
     folder = write_release(tmp_path / "release")
     before = (folder / MANIFEST).read_bytes()
     [path] = shard_paths(folder)
@@ -278,7 +278,7 @@ def test_a_shard_in_the_place_of_another_study_is_not_listed(tmp_path: Path, pla
     assert (folder / MANIFEST).read_bytes() == before
 
 
-def test_who_waits_too_long_is_told(tmp_path: Path) -> None:
+def test_who_waits_too_long_is_told(tmp_path):
     with (
         locked(tmp_path),
         pytest.raises(DbtoolError, match=r"another process is writing to the release .*: wait"),

@@ -74,7 +74,7 @@ def assert_sound(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", quick_few(range(4), {0}))
-def test_kills_lose_nothing_that_was_stored(tmp_path: Path, seed: int) -> None:
+def test_kills_lose_nothing_that_was_stored(tmp_path, seed):
     folder, whole = tmp_path / "release", tmp_path / "whole"
     finish(start(whole, 0))
     chance = random.Random(seed)
@@ -98,7 +98,7 @@ def test_kills_lose_nothing_that_was_stored(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_writers_at_once_of_which_some_are_killed(tmp_path: Path) -> None:
+def test_writers_at_once_of_which_some_are_killed(tmp_path):
     """While readers open the release again and again."""
     folder = tmp_path / "release"
     processes = [start(folder, number) for number in range(3)]

@@ -111,9 +111,7 @@ def leaving_out_a_rule(run: Run) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", quick_few(QUERIES, QUICK))
-def test_answers_are_those_of_dbtool(
-    db: Database, folder: Path, name: str, dialect: str, run: Run
-) -> None:
+def test_answers_are_those_of_dbtool(db, folder, name, dialect, run):
     expected = db.sql(QUERIES[name]).polars()
     with leaving_out_a_rule(run) if (dialect, name) == ("spark", "evaluations") else nullcontext():
         columns, rows = run(translated(QUERIES[name], dialect, [read_manifest(folder)]))
@@ -123,7 +121,7 @@ def test_answers_are_those_of_dbtool(
         assert all(map(same, wanted, row)), (wanted, row)
 
 
-def test_several_releases_are_one_view(tmp_path: Path) -> None:
+def test_several_releases_are_one_view(tmp_path):
     context = pl.SQLContext()
     about = []
     for name in ("one", "it's two"):

@@ -18,7 +18,7 @@ TABLES = {"workloads", "studies", "trials", "measurements"}
 @pytest.mark.parametrize("dialect", quick_few(DIALECTS, {"spark"}))
 # In test_engines.py Polars runs the others.
 @pytest.mark.parametrize("name", quick_few(analyses(), {"best_curves", "efficiency", "luck"}))
-def test_it_reads_tables_of_the_release_alone(name: str, dialect: str) -> None:
+def test_it_reads_tables_of_the_release_alone(name, dialect):
     generator = DIALECTS[dialect].generator
     query = sqlglot.parse_one(translated(query_text(name), dialect, ABOUT), dialect=generator)
     parts = {each.alias for each in query.find_all(exp.CTE)}
@@ -27,12 +27,12 @@ def test_it_reads_tables_of_the_release_alone(name: str, dialect: str) -> None:
     assert {each.name for each in read} <= TABLES
 
 
-def test_releases_whose_tables_would_have_one_name_are_refused() -> None:
+def test_releases_whose_tables_would_have_one_name_are_refused():
     with pytest.raises(UsageError, match="'a-b' and 'a_b' would both have the tables of 'a_b'"):
         translated("FROM trials", "spark", [About(release="a-b"), About(release="a_b")])
 
 
-def test_names_of_parts_do_not_meet() -> None:
+def test_names_of_parts_do_not_meet():
     text = """
         WITH trials AS (SELECT 1 AS goals), goals AS (SELECT goals + 1 AS asked FROM trials)
         SELECT (WITH goals AS (SELECT 5 AS goals) SELECT max(goals) FROM goals) + asked AS n
@@ -42,7 +42,7 @@ def test_names_of_parts_do_not_meet() -> None:
     assert found.rows() == [(7,)]
 
 
-def test_a_value_that_a_join_does_not_always_share_stays() -> None:
+def test_a_value_that_a_join_does_not_always_share_stays():
     text = """
         WITH a AS (SELECT NULL AS x, 1 AS y), b AS (SELECT 5 AS x, 1 AS y)
         SELECT coalesce(a.x, b.x) AS x FROM a JOIN b ON a.x = b.x OR a.y = b.y
@@ -64,7 +64,7 @@ def test_a_value_that_a_join_does_not_always_share_stays() -> None:
         ("WITH RECURSIVE a AS (SELECT 1) FROM a", "spark", "WITH RECURSIVE has no counterpart"),
     ],
 )
-def test_what_has_no_translation_is_told(text: str, dialect: str, reason: str) -> None:
+def test_what_has_no_translation_is_told(text, dialect, reason):
     with pytest.raises(UsageError, match=reason) as refused:
         translated(text, dialect, ABOUT)
     assert "\n" not in str(refused.value)

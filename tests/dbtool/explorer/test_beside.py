@@ -30,7 +30,7 @@ def listed(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_what_is_beside_a_release_belongs_to_it(folder: Path) -> None:
+def test_what_is_beside_a_release_belongs_to_it(folder):
     assert listed(folder) == FILES
     assert verify(folder).problems == ()
     for path in FILES - {"explorer.html"}:
@@ -41,7 +41,7 @@ def test_what_is_beside_a_release_belongs_to_it(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_release_gives_the_same_bytes(folder: Path, release: Path, tmp_path: Path) -> None:
+def test_the_same_release_gives_the_same_bytes(folder, release, tmp_path):
     again = published(release, tmp_path / "again", explorer=explore_beside)
     assert bytes_of(again) == bytes_of(folder)
     # Where it lies, too, and after it was published before.
@@ -50,7 +50,7 @@ def test_the_same_release_gives_the_same_bytes(folder: Path, release: Path, tmp_
 
 
 @pytest.mark.slow
-def test_the_page_asks_its_own_server_for_tables_and_shards(folder: Path) -> None:
+def test_the_page_asks_its_own_server_for_tables_and_shards(folder):
     page = folder / "explorer.html"
     assert "connect-src 'self'; " in page.read_text(encoding="utf-8")
     contents = contents_of(page)
@@ -77,7 +77,7 @@ def test_the_page_asks_its_own_server_for_tables_and_shards(folder: Path) -> Non
 
 
 @pytest.mark.slow
-def test_publishing_without_it_takes_it_away(release: Path, tmp_path: Path) -> None:
+def test_publishing_without_it_takes_it_away(release, tmp_path):
     out = published(release, tmp_path / "out", explorer=explore_beside)
     published(out, out)
     assert listed(out) == set()
@@ -86,7 +86,7 @@ def test_publishing_without_it_takes_it_away(release: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_what_is_added_to_the_release_takes_it_away(release: Path, tmp_path: Path) -> None:
+def test_what_is_added_to_the_release_takes_it_away(release, tmp_path):
     out = published(release, tmp_path / "out", explorer=explore_beside)
     name = read_manifest(out).release
     write_shard(out, release=name, workload=ERRORS, batch_size=2, goal=0.2)

@@ -31,7 +31,7 @@ def _release(folder: Path, rates: list[float], space: dict[str, Any]) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("low", "high"), [(-1, 0), (5e-324, 1e308)])
-def test_every_figure_is_drawn_or_says_why(tmp_path: Path, low: float, high: float) -> None:
+def test_every_figure_is_drawn_or_says_why(tmp_path, low, high):
     space = {"type": "DOUBLE", "min_value": low, "max_value": high, "scale": "LOG"}
     with dbtool.open(_release(tmp_path / "odd", RATES, space)) as db:
         packed_figures(db, FIGURES, checked(db, Request()))
@@ -45,7 +45,7 @@ def test_every_figure_is_drawn_or_says_why(tmp_path: Path, low: float, high: flo
 
 
 @pytest.mark.parametrize("scale", ["log2", "log10", "linear"])
-def test_axes_end_where_numbers_do(scale: Any) -> None:
+def test_axes_end_where_numbers_do(scale):
     size = Size(3, 2)
     span = span_of([-1.7e308, 0, 5e-324, 1.7e308], scale, 1.0, margin=0.5)
     figure = Figure()

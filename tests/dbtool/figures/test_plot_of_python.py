@@ -4,7 +4,6 @@ import contextlib
 import re
 from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -30,7 +29,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         yield database
 
 
-def test_a_plot_has_the_points_and_the_query_that_gave_them(db: Database) -> None:
+def test_a_plot_has_the_points_and_the_query_that_gave_them(db):
     plot = db.plot("steps", workload="mnist/*", width=4.0)
     assert plot.points.select("x", "y").rows() == [(8, 50), (16, 30)]
     assert db.sql(plot.sql).polars().select("x", "y").rows() == [(8, 50), (16, 30)]
@@ -39,7 +38,7 @@ def test_a_plot_has_the_points_and_the_query_that_gave_them(db: Database) -> Non
     assert db.plot("steps", goal=0.95).points["y"].to_list() == [0, 0]
 
 
-def test_the_words_of_the_caption_are_those_of_the_file(db: Database, tmp_path: Path) -> None:
+def test_the_words_of_the_caption_are_those_of_the_file(db, tmp_path):
     with dbtool.open(db.source) as database, contextlib.ExitStack() as stack:
         layout = FigureLayout(caption="file")
         specs, request = [find_figure("steps")], checked(database, Request())
@@ -52,7 +51,7 @@ def test_the_words_of_the_caption_are_those_of_the_file(db: Database, tmp_path: 
         db.plot("steps", caption="file")
 
 
-def test_a_notebook_shows_the_picture_that_is_saved(db: Database, tmp_path: Path) -> None:
+def test_a_notebook_shows_the_picture_that_is_saved(db, tmp_path):
     plot = db.plot("steps")
     file = plot.save(tmp_path / "steps.png")
     picture, shown = plot._repr_png_()
@@ -65,7 +64,7 @@ def test_a_notebook_shows_the_picture_that_is_saved(db: Database, tmp_path: Path
         plot.save(tmp_path / "steps.gif")
 
 
-def test_a_notebook_shows_what_a_database_holds_and_what_to_ask_next(db: Database) -> None:
+def test_a_notebook_shows_what_a_database_holds_and_what_to_ask_next(db):
     page = db._repr_html_()
     assert re.findall(r"<td>([^<]*)</td>", page)[:5] == ["&quot;made-up&quot;", "1", "2", "2", "82"]
     # The folder's name is text, and no element.
@@ -76,7 +75,7 @@ def test_a_notebook_shows_what_a_database_holds_and_what_to_ask_next(db: Databas
         assert eval(call, {"db": db}) is not None  # noqa: S307 (the calls that it proposes)
 
 
-def test_a_notebook_shows_that_a_database_is_closed(db: Database) -> None:
+def test_a_notebook_shows_that_a_database_is_closed(db):
     with dbtool.open(db.opened.name) as closed:
         pass
     assert "the database was closed" in closed._repr_html_()

@@ -24,7 +24,7 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("colour", COLOURS)
-def test_a_colour_is_itself_on_light_ground_and_is_seen_on_dark_ground(colour: str) -> None:
+def test_a_colour_is_itself_on_light_ground_and_is_seen_on_dark_ground(colour):
     found = re.fullmatch(r"light-dark\((#\w{6}), (#\w{6})\)", page_colour(colour))
     assert found is not None
     assert found[1] == colour
@@ -32,7 +32,7 @@ def test_a_colour_is_itself_on_light_ground_and_is_seen_on_dark_ground(colour: s
     assert (luminance(found[2]) + 0.05) / (luminance(DARK_GROUND) + 0.05) >= 3
 
 
-def test_markers_are_the_shapes_that_matplotlib_draws() -> None:
+def test_markers_are_the_shapes_that_matplotlib_draws():
     markers = page_looks()["markers"]
     assert [*markers] == [*MARKERS]
     # Closed polygons in a square of side 1 about the origin.

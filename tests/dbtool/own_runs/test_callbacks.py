@@ -38,7 +38,7 @@ def recording(folder: Path) -> AbstractContextManager[Recorder]:
     return dbtool.record(folder / "db" / "runs", workload="digits/mlp/sgd", batch_size=8)
 
 
-def test_huggingface(tmp_path: Path) -> None:
+def test_huggingface(tmp_path):
     with recording(tmp_path) as trial:
         callback = dbtool.callbacks.huggingface(trial)
         state = SimpleNamespace(is_world_process_zero=True, global_step=5)
@@ -49,7 +49,7 @@ def test_huggingface(tmp_path: Path) -> None:
     assert query(tmp_path, ROWS) == [(5, 0.75, 0.1, None)]
 
 
-def test_lightning(tmp_path: Path) -> None:
+def test_lightning(tmp_path):
     with recording(tmp_path) as trial:
         callback = dbtool.callbacks.lightning(trial)
         trainer = SimpleNamespace(is_global_zero=True, sanity_checking=True, callback_metrics={})
@@ -66,7 +66,7 @@ def test_lightning(tmp_path: Path) -> None:
     assert query(tmp_path, ROWS) == [(1, 0.5, None, None), (2, 0.5, 0.1, 0.2)]
 
 
-def test_keras(tmp_path: Path) -> None:
+def test_keras(tmp_path):
     with recording(tmp_path) as trial:
         callback = dbtool.callbacks.keras(trial)
         callback.model = SimpleNamespace(optimizer=SimpleNamespace(iterations=7))

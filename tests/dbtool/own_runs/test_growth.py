@@ -1,7 +1,5 @@
 """Files that have grown or changed since they were loaded, and releases that are not own runs."""
 
-from pathlib import Path
-
 import pytest
 
 from dbtool.core.errors import UsageError
@@ -19,7 +17,7 @@ ORDER BY ALL
 """
 
 
-def test_new_runs_follow_those_that_are_there(tmp_path: Path) -> None:
+def test_new_runs_follow_those_that_are_there(tmp_path):
     load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\nb,30,0.5,8\n"}, study=SIZE, files=FINAL)
     # The newest first, as some tools export them.
     text = f"{HEADER}d,5,0.4,16\nc,20,0.5,8\nb,30,0.5,8\na,20,0.5,8\n"
@@ -31,7 +29,7 @@ def test_new_runs_follow_those_that_are_there(tmp_path: Path) -> None:
     assert query(tmp_path, "SELECT train_steps FROM studies ORDER BY batch_size") == [(20,), (5,)]
 
 
-def test_given_numbers(tmp_path: Path) -> None:
+def test_given_numbers(tmp_path):
     trial = {"trial_id": '{ column = "n" }'}
     text = "run,step,error,n\na,0,0.5,7\nb,0,0.5,3\n"
     load(tmp_path, {"1.csv": text}, trial=trial)
@@ -42,7 +40,7 @@ def test_given_numbers(tmp_path: Path) -> None:
         load(tmp_path, {"1.csv": text.replace(",3", ",7")}, trial=trial, release="other")
 
 
-def test_a_run_that_has_changed_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
+def test_a_run_that_has_changed_is_refused_and_nothing_is_stored(tmp_path):
     load(tmp_path, {"1.csv": f"{HEADER}a,20,0.5,8\n"}, study=SIZE, files=FINAL)
     text = f"{HEADER}b,10,0.5,4\na,20,0.5,8\na,30,0.4,8\n"
     with pytest.raises(RunsError) as error:
@@ -56,7 +54,7 @@ def test_a_run_that_has_changed_is_refused_and_nothing_is_stored(tmp_path: Path)
     assert len(query(tmp_path, RUNS)) == 3
 
 
-def test_a_release_of_other_measurements_is_left_alone(tmp_path: Path) -> None:
+def test_a_release_of_other_measurements_is_left_alone(tmp_path):
     trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.2]))]
     write_shard(tmp_path / "db" / "measured", trials=trials, release="measured")
     with pytest.raises(UsageError, match="'measured' holds other measurements than your own runs"):

@@ -184,9 +184,7 @@ def _read(folder: Path, text: str, kind: Any, source: str = "runs") -> Any:
 
 
 @pytest.mark.parametrize("layout", EXPECTED)
-def test_one_refused_attempt_at_most(
-    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_refused_attempt_at_most(layout, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if layout in LAYOUTS:
         LAYOUTS[layout](Path("runs"))
@@ -209,7 +207,7 @@ def test_one_refused_attempt_at_most(
     assert min(errors) == pytest.approx(smallest, abs=1e-6)
 
 
-def test_what_is_beside_runs_and_in_their_paths_is_kept(tmp_path: Path) -> None:
+def test_what_is_beside_runs_and_in_their_paths_is_kept(tmp_path):
     LAYOUTS["algoperf"](tmp_path / "runs")
     text = guess(tmp_path / "runs").mapping.replace('"?"', '"x"')
     read = _read(tmp_path, text, "csv")
@@ -224,7 +222,7 @@ def test_what_is_beside_runs_and_in_their_paths_is_kept(tmp_path: Path) -> None:
     assert run.properties["trial"] == {"seed": 34}
 
 
-def test_a_mapping_says_what_it_is_unsure_of(tmp_path: Path) -> None:
+def test_a_mapping_says_what_it_is_unsure_of(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "log.csv").write_text("step,loss,note,bs\n0,0.5,warm,8\n1,0.4,,8\n")
     args = '{"tags": ["x"], "lr": 0.1, "lr_end": "0/1", "bs": 8, "name": "a"}'
@@ -245,7 +243,7 @@ def test_a_mapping_says_what_it_is_unsure_of(tmp_path: Path) -> None:
     assert mapping["metaparameters"]["lr_end"] == {"column": "lr_end"}
 
 
-def test_files_that_ingest_refuses_are_refused(tmp_path: Path) -> None:
+def test_files_that_ingest_refuses_are_refused(tmp_path):
     for run, text in (("a", "1,0.5\n2,0.4"), ("b", "1\n2,0.4")):
         (tmp_path / run).mkdir()
         (tmp_path / run / "log.csv").write_text(f"step,loss\n{text}\n")
@@ -264,13 +262,13 @@ def test_files_that_ingest_refuses_are_refused(tmp_path: Path) -> None:
         (b"\xff", "a.csv is not UTF-8: write it anew"),
     ],
 )
-def test_folders_that_tell_nothing(tmp_path: Path, text: str | bytes, sentence: str) -> None:
+def test_folders_that_tell_nothing(tmp_path, text, sentence):
     (tmp_path / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(DbtoolError, match=re.escape(sentence)):
         guess(tmp_path)
 
 
-def test_runs_are_found_in_tables_however_they_are_sorted(tmp_path: Path) -> None:
+def test_runs_are_found_in_tables_however_they_are_sorted(tmp_path):
     rows = [
         f"{step},{rate},{seed},{0.9 - 0.01 * step - rate - 0.001 * seed}"
         for step in range(8)
@@ -328,9 +326,7 @@ TWO_RUNS["b/log.csv"] = TWO_RUNS["a/log.csv"].replace("0.8", "0.9")
         ({"global_batch_size": 64, "world_size": 4}, None),
     ],
 )
-def test_a_batch_size_of_a_device_is_not_the_global_one(
-    tmp_path: Path, settings: dict[str, int], study: str | None
-) -> None:
+def test_a_batch_size_of_a_device_is_not_the_global_one(tmp_path, settings, study):
     write(tmp_path, TWO_RUNS | {f"{run}/config.json": json.dumps(settings) for run in "ab"})
     mapping = guess(tmp_path).mapping
     [line] = re.findall(r"^batch_size = .*", mapping.partition("[study]")[2], re.MULTILINE)[:1]
@@ -338,7 +334,7 @@ def test_a_batch_size_of_a_device_is_not_the_global_one(
     assert study is None or study in line
 
 
-def test_what_tells_who_where_and_when_is_no_metaparameter(tmp_path: Path) -> None:
+def test_what_tells_who_where_and_when_is_no_metaparameter(tmp_path):
     about = {
         "user": "ann", "hostname": "node7", "output_dir": "/data/ann/runs", "git_commit": "ab12",
         "start_time": "2024-01-31T10:00:00", "created_at": 1706695200, "best_val_acc": 0.93,
@@ -352,7 +348,7 @@ def test_what_tells_who_where_and_when_is_no_metaparameter(tmp_path: Path) -> No
     assert {*mapping["metaparameters"]} == expected
 
 
-def test_guess_counts_steps_as_ingest_takes_them(tmp_path: Path) -> None:
+def test_guess_counts_steps_as_ingest_takes_them(tmp_path):
     for number, (text, line) in enumerate(
         (
             ('{"_step": 0, "loss": 2}\n{"_step": 1, "loss": 1}\n{"_step": 2, "loss": 1}\n',
@@ -380,7 +376,7 @@ def test_guess_counts_steps_as_ingest_takes_them(tmp_path: Path) -> None:
     ],
     ids=["a chart", "optuna"],
 )
-def test_what_guess_refuses_ingest_refuses_in_the_same_words(tmp_path: Path, text: str) -> None:
+def test_what_guess_refuses_ingest_refuses_in_the_same_words(tmp_path, text):
     with pytest.raises(DbtoolError) as refused:
         read(tmp_path, text)
     with pytest.raises(DbtoolError, match=re.escape(str(refused.value))):
@@ -410,9 +406,7 @@ TEXTS = st.sampled_from(
     ),
     st.integers(1, 3),
 )
-def test_any_table_gives_toml_or_a_sentence(
-    tmp_path: Path, rows: list[list[str]], files: int
-) -> None:
+def test_any_table_gives_toml_or_a_sentence(tmp_path, rows, files):
     table = io.StringIO()
     csv.writer(table).writerows(rows)
     folder = tmp_path / str(files)
@@ -430,7 +424,7 @@ def test_any_table_gives_toml_or_a_sentence(
         _read(tmp_path, text.replace('"?"', '"x"'), found.kind, str(files))
 
 
-def test_names_and_values_that_are_no_settings() -> None:
+def test_names_and_values_that_are_no_settings():
     others = {
         **dict.fromkeys(("logdir", "outputDir", "run_name", "slurm_job_id", "wandb_id"), "a"),
         **dict.fromkeys(("pid", "master_addr", "walltime", "lastEpochLoss", "val_loss_final"), "1"),

@@ -125,7 +125,7 @@ def _rows(table: pa.Table) -> list[Any]:
 @pytest.mark.slow
 @FUZZ
 @given(RUNS)
-def test_layouts_agree(tmp_path: Path, runs: Runs) -> None:
+def test_layouts_agree(tmp_path, runs):
     # A run without a value of the goal's metric would be refused in files that have none at all.
     first = next(iter(next(iter(runs.values())).values()))
     first.clear()
@@ -157,7 +157,7 @@ TEXTS = st.sampled_from(
 @example(b"run,step,error\n\na,0,0.5\r\n")
 @example(b"run,step,error\ra,0,0.5\r")
 @example(b'run,step,error\n"a\x00",0,0.5')
-def test_csv_of_any_bytes(tmp_path: Path, body: bytes) -> None:
+def test_csv_of_any_bytes(tmp_path, body):
     for head in (b"", b"run,step,error\n"):
         _read_or_refuse(tmp_path, head + body, "csv")
 
@@ -174,7 +174,7 @@ JSON = st.recursive(
 
 @FUZZ
 @given(st.binary() | st.lists(JSON).map(lambda rows: "\n".join(map(json.dumps, rows)).encode()))
-def test_json_lines_of_any_bytes(tmp_path: Path, body: bytes) -> None:
+def test_json_lines_of_any_bytes(tmp_path, body):
     _read_or_refuse(tmp_path, body, "jsonl")
 
 
@@ -222,7 +222,7 @@ def _toml(value: Any) -> str:
     st.sampled_from(KEYS),
     TOML,
 )
-def test_mappings_with_any_value(tmp_path: Path, table: str, key: str, value: Any) -> None:
+def test_mappings_with_any_value(tmp_path, table, key, value):
     path = tmp_path / "mapping.toml"
     path.write_text(mapping_text(**{table: {key: _toml(value)}}), encoding="utf-8")
     with contextlib.suppress(DbtoolError):
@@ -231,7 +231,7 @@ def test_mappings_with_any_value(tmp_path: Path, table: str, key: str, value: An
 
 @FUZZ
 @given(st.binary())
-def test_mappings_of_any_bytes(tmp_path: Path, body: bytes) -> None:
+def test_mappings_of_any_bytes(tmp_path, body):
     path = tmp_path / "mapping.toml"
     path.write_bytes(body)
     with pytest.raises(DbtoolError):
@@ -242,7 +242,7 @@ PARTS = st.text(st.characters(exclude_characters="/{}", exclude_categories=["Cs"
 
 
 @given(PARTS, PARTS, st.text("-_+", min_size=1))
-def test_file_names_give_back_their_parts(run: str, tag: str, between: str) -> None:
+def test_file_names_give_back_their_parts(run, tag, between):
     if set(between) & set(run + tag):
         return
     pattern = NamePattern(f"{{run}}{between}{{tag}}.csv")
@@ -250,7 +250,7 @@ def test_file_names_give_back_their_parts(run: str, tag: str, between: str) -> N
     assert found == {"run": run, "tag": tag}
 
 
-def test_a_name_has_one_reading_and_is_read_in_linear_time() -> None:
+def test_a_name_has_one_reading_and_is_read_in_linear_time():
     pattern = NamePattern("{a}-{b}-{c}-{d}-{e}-{f}-{run}x.csv")
     # Python's own expressions would try a tenth of 10^12 ways.
     assert pattern.read("-" * 1_000 + ".csv") is None
@@ -262,7 +262,7 @@ def test_a_name_has_one_reading_and_is_read_in_linear_time() -> None:
 @pytest.mark.parametrize(
     "pattern", ["run.csv", "{run}{tag}.csv", "{run}-{run}.csv", "{1}.csv", "{run"]
 )
-def test_file_names_that_say_nothing(tmp_path: Path, pattern: str) -> None:
+def test_file_names_that_say_nothing(tmp_path, pattern):
     path = tmp_path / "mapping.toml"
     path.write_text(mapping_text(files={"name": json.dumps(pattern)}))
     with pytest.raises(DbtoolError, match=re.escape(f"files: name {pattern!r} is not a pattern")):
@@ -294,7 +294,7 @@ def test_file_names_that_say_nothing(tmp_path: Path, pattern: str) -> None:
         ),
     ],
 )
-def test_sentences_about_mappings(tmp_path: Path, changes: Any, sentence: str) -> None:
+def test_sentences_about_mappings(tmp_path, changes, sentence):
     path = tmp_path / "mapping.toml"
     path.write_text(mapping_text(**changes))
     with pytest.raises(DbtoolError) as error:

@@ -2,9 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -15,7 +13,6 @@ from dbtool.sources.logs.stores import read_mlflow
 from dbtool.sources.logs.trainers import in_updates, read_lightning
 from tests.support.logs import (
     RUNS,
-    Write,
     ingest,
     write_huggingface,
     write_lightning,
@@ -28,7 +25,7 @@ METRICS = ("train_loss", "val_acc", "test_acc")
 
 
 @pytest.mark.parametrize(("own", "steps"), [(2, 4), (4, 5), (6, 6)])
-def test_the_state_of_the_largest_step_counts(tmp_path: Path, own: int, steps: int) -> None:
+def test_the_state_of_the_largest_step_counts(tmp_path, own, steps):
     write_huggingface(tmp_path, "a", RUNS["lr=0.1"])
     state = {"global_step": own, "log_history": [{"step": max(own, 5), "loss": 0.5}]}
     (tmp_path / "a" / "trainer_state.json").write_text(json.dumps(state))
@@ -37,7 +34,7 @@ def test_the_state_of_the_largest_step_counts(tmp_path: Path, own: int, steps: i
 
 
 @pytest.mark.parametrize(("first", "plus"), [(0, 1), (1, 0)])
-def test_epochs_count_from_the_first(tmp_path: Path, first: int, plus: int) -> None:
+def test_epochs_count_from_the_first(tmp_path, first, plus):
     rows = "".join(f"{first + epoch},0.9,0.{5 + epoch}\n" for epoch in range(3))
     (tmp_path / "run.csv").write_text(f"epoch,loss,val_accuracy\n{rows}")
     added = ", plus = 1" if plus else ""
@@ -53,7 +50,7 @@ def test_epochs_count_from_the_first(tmp_path: Path, first: int, plus: int) -> N
 
 
 @pytest.mark.parametrize("write", [write_trackio, write_trackio_database])
-def test_trackio_has_the_updates_that_were_logged(tmp_path: Path, write: Write) -> None:
+def test_trackio_has_the_updates_that_were_logged(tmp_path, write):
     write(tmp_path, "lr=0.1", RUNS["lr=0.1"])
     for path in tmp_path.rglob("*.jsonl"):
         record = json.loads(path.read_text())
@@ -68,7 +65,7 @@ def test_trackio_has_the_updates_that_were_logged(tmp_path: Path, write: Write) 
     assert query(tmp_path, rows) == [(100 * s, error, None) for s, _, error in RUNS["lr=0.1"]]
 
 
-def test_a_call_of_trackio_without_its_updates_is_refused(tmp_path: Path) -> None:
+def test_a_call_of_trackio_without_its_updates_is_refused(tmp_path):
     write_trackio(tmp_path, "lr=1", [(1, 0.9, None), (2, 0.8, None)])
     path = tmp_path / "inbox" / "lr=1" / "00000000.jsonl"
     path.write_text(path.read_text().replace('"train/loss"', '"global_step":50,"train/loss"'))
@@ -76,7 +73,7 @@ def test_a_call_of_trackio_without_its_updates_is_refused(tmp_path: Path) -> Non
         ingest(tmp_path)
 
 
-def test_a_test_after_training_has_the_number_of_all_updates(tmp_path: Path) -> None:
+def test_a_test_after_training_has_the_number_of_all_updates(tmp_path):
     # As Lightning's CSVLogger numbers them: training and validation from 0, a test from 1.
     write_lightning(tmp_path, "v", [(50, 0.9, None), (100, 0.7, 0.3)])
     path = tmp_path / "v" / "metrics.csv"
@@ -109,9 +106,7 @@ HALVES = [(0, 1, "val_acc"), (0, 3, "val_acc"), (1, 5, "val_acc"), (1, 7, "val_a
     ],
     ids=["fit", "before", "after", "sparse", "halves", "each update", "epochs of one update"],
 )
-def test_a_validation_outside_the_training_has_the_number_of_all_updates(
-    tmp_path: Path, rows: Sequence[tuple[int, int, str]], steps: list[int]
-) -> None:
+def test_a_validation_outside_the_training_has_the_number_of_all_updates(tmp_path, rows, steps):
     (tmp_path / "hparams.yaml").write_text("{}\n")
     lines = [
         ",".join([str(epoch), str(step), *("0.5" if name == each else "" for each in METRICS)])
@@ -125,7 +120,7 @@ def test_a_validation_outside_the_training_has_the_number_of_all_updates(
     assert [int(s) for s in pl.concat(parts).filter(metric="val_acc")["step"]] == steps
 
 
-def test_lightning_through_mlflow_counts_batches(tmp_path: Path) -> None:
+def test_lightning_through_mlflow_counts_batches(tmp_path):
     logged = (
         (FIT, True),
         (SPARSE, True),
@@ -144,7 +139,7 @@ def test_lightning_through_mlflow_counts_batches(tmp_path: Path) -> None:
         assert read.batches == is_lightning
 
 
-def test_a_run_that_went_on_from_a_checkpoint_has_one_branch(tmp_path: Path) -> None:
+def test_a_run_that_went_on_from_a_checkpoint_has_one_branch(tmp_path):
     from tensorboardX import SummaryWriter
 
     for number, steps in enumerate((range(1, 21), range(11, 16))):

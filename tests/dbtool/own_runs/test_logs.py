@@ -1,7 +1,6 @@
 """The logs of other tools, each of the same two runs, read as they are."""
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ def tool(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return name
 
 
-def test_each_tool_tells_the_same(tool: str, tmp_path: Path) -> None:
+def test_each_tool_tells_the_same(tool, tmp_path):
     found = None if tool == "text" else tool.removesuffix("_database")
     assert detected([tmp_path / "logs"]) == found
     source = None if found else "text"
@@ -53,7 +52,7 @@ def test_each_tool_tells_the_same(tool: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", ["mlflow_database", "keras", "text"], indirect=True)
-def test_what_logs_do_not_state_is_one_sentence(tool: str, tmp_path: Path) -> None:
+def test_what_logs_do_not_state_is_one_sentence(tool, tmp_path):
     source = tool.removesuffix("_database")
     with pytest.raises(UsageError) as error:
         ingest(tmp_path, "logs", source=source, workload=None, batch_size=None)
@@ -66,7 +65,7 @@ def test_what_logs_do_not_state_is_one_sentence(tool: str, tmp_path: Path) -> No
     assert [way for way in ways if way not in sentence] == []
 
 
-def test_a_mapping_replaces_what_logs_suggest(tmp_path: Path) -> None:
+def test_a_mapping_replaces_what_logs_suggest(tmp_path):
     write_huggingface(tmp_path / "logs", "lr=0.1,batch_size=16,nesterov=True", RUNS["lr=0.1"])
     lines = guess_logs([tmp_path / "logs"], "huggingface").mapping
     assert 'val_classification_error = { column = "eval_accuracy", transform = "1 - x" }' in lines
@@ -98,11 +97,11 @@ def test_a_mapping_replaces_what_logs_suggest(tmp_path: Path) -> None:
         ("run_1/x__y", {}),
     ],
 )
-def test_settings_in_a_name(name: str, settings: Mapping[str, str]) -> None:
+def test_settings_in_a_name(name, settings):
     assert named_settings(name) == settings
 
 
-def test_runs_that_names_alone_tell_apart_are_no_replicates(tmp_path: Path) -> None:
+def test_runs_that_names_alone_tell_apart_are_no_replicates(tmp_path):
     for number in (1, 2, 3):
         write_tensorboard(tmp_path / "logs", f"lr=0.{number}-seed={number}", RUNS["lr=0.1"])
     ingest(tmp_path, "logs")
@@ -110,7 +109,7 @@ def test_runs_that_names_alone_tell_apart_are_no_replicates(tmp_path: Path) -> N
     assert query(tmp_path, rates) == [(0.1, 1), (0.2, 2), (0.3, 3)]
 
 
-def test_folders_of_tensorboard(tmp_path: Path) -> None:
+def test_folders_of_tensorboard(tmp_path):
     from tensorboardX import SummaryWriter
 
     settings = {"lr": 0.5, "batch_size": 64, "nesterov": False, "activation": "v2.0"}
@@ -137,7 +136,7 @@ def test_folders_of_tensorboard(tmp_path: Path) -> None:
     assert query(tmp_path, values) == [(1, 0.25, None, "0.75"), (1, None, 0.5, None)]
 
 
-def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path: Path) -> None:
+def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path):
     write_tensorboard(tmp_path, "run", RUNS["lr=0.1"])
     [path] = (tmp_path / "run").iterdir()
     content = path.read_bytes()
@@ -178,7 +177,7 @@ def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path: Pat
         ),
     ],
 )
-def test_logs_that_cannot_be_read(tmp_path: Path, files: Mapping[str, str], sentence: str) -> None:
+def test_logs_that_cannot_be_read(tmp_path, files, sentence):
     for name, text in files.items():
         (tmp_path / "logs" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "logs" / name).write_text(text)

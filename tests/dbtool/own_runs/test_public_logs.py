@@ -73,7 +73,7 @@ def call(*words: str) -> None:
     assert ended.value.code == 0
 
 
-def test_logs_of_algoperf_become_a_release(logs: Path, tmp_path: Path) -> None:
+def test_logs_of_algoperf_become_a_release(logs, tmp_path):
     [command] = re.findall(r"^dbtool (ingest .*/algoperf\.toml)$", PAGE, re.MULTILINE)
     files = {"baseline": str(logs), "docs/public_logs/algoperf.toml": str(MAPPING)}
     call(*(files.get(word, word) for word in shlex.split(command)), "--db", str(tmp_path / "db"))
@@ -101,6 +101,6 @@ def test_logs_of_algoperf_become_a_release(logs: Path, tmp_path: Path) -> None:
     call("publish", str(tmp_path / "db" / "algoperf-baseline"), "--out", str(tmp_path / "public"))
 
 
-def test_the_page_names_each_mapping() -> None:
+def test_the_page_names_each_mapping():
     mappings = {path.name for path in (DOCS / "public_logs").iterdir()}
     assert mappings == set(re.findall(r"\(public_logs/(\w+\.toml)\)", PAGE))

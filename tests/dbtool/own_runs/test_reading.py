@@ -1,7 +1,6 @@
 """Files in every layout, and what is said about those that are not what their mapping says."""
 
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ FROM_0 = "from 0 to 9,223,372,036,854,775,807"
 WIDE = "run,step,error\na,0,0.9\na,10,0.05\n"
 
 
-def test_wide_with_empty_fields_and_several_files(tmp_path: Path) -> None:
+def test_wide_with_empty_fields_and_several_files(tmp_path):
     files = {
         # As pandas writes it: a column without a name counts the rows.
         "1.csv": "\ufeff,run,step,error,norm\r\n0,b,0,0.9,\r\n1,b,20,,3\r\n\r\n",
@@ -43,7 +42,7 @@ def test_wide_with_empty_fields_and_several_files(tmp_path: Path) -> None:
     assert repr(found[3]) == "(1, 0, nan, None)"
 
 
-def test_json_lines_with_nested_names(tmp_path: Path) -> None:
+def test_json_lines_with_nested_names(tmp_path):
     text = (
         '{"step": 0, "val": {"error": 0.9}, "n": null, "config": {"lr": 0.5}}\n'
         '\n{"step": 1e1, "val": {"error": NaN}, "ok": true, "config": {"lr": 0.5}}\n'
@@ -61,7 +60,7 @@ def test_json_lines_with_nested_names(tmp_path: Path) -> None:
     assert (trial.metaparameters, trial.status) == ({"learning_rate": 0.5}, "INFEASIBLE")
 
 
-def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
+def test_parquet_of_a_data_frame(tmp_path):
     accuracy = pa.array([np.float32(0.1), None, np.float32(0.92)], pa.float32())
     frame: Any = {"run": list("aab"), "step": [0, 5, 0], "acc": accuracy, "p": [{"lr": 0.5}] * 3}
     frame["took"] = pa.array([None, None, 1_500], "duration[ms]")
@@ -89,14 +88,14 @@ def test_parquet_of_a_data_frame(tmp_path: Path) -> None:
         assert refused(tmp_path / "no", {"2.parquet": content}, kind="parquet") == sentence
 
 
-def test_without_a_column_each_file_is_a_run(tmp_path: Path) -> None:
+def test_without_a_column_each_file_is_a_run(tmp_path):
     files = {f"{name}.csv": "step,error\n0,0.9\n" for name in "ab"}
     assert load(tmp_path, files, files={"run": None}).trials == 2
     same = {f"{name}/x.csv": "step,error\n0,0.9\n" for name in "ab"}
     assert "a/x.csv and " in refused(tmp_path / "other", same, files={"run": None})
 
 
-def test_about_the_release(tmp_path: Path) -> None:
+def test_about_the_release(tmp_path):
     top = {"title": '"T"', "licence": '"MIT"', "citation": '"@misc{x}"'}
     load(tmp_path, {"1.csv": WIDE}, top=top, release="given")
     found = "SELECT release, title, licence, citation FROM releases"
@@ -138,7 +137,7 @@ def test_about_the_release(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_sentences_about_csv(tmp_path: Path, text: str, sentence: str) -> None:
+def test_sentences_about_csv(tmp_path, text, sentence):
     assert refused(tmp_path, {"1.csv": text}) == sentence
 
 
@@ -155,11 +154,11 @@ def test_sentences_about_csv(tmp_path: Path, text: str, sentence: str) -> None:
     ],
     ids=["cut", "list", "deep", "nested"],
 )
-def test_sentences_about_json_lines(tmp_path: Path, text: str, sentence: str) -> None:
+def test_sentences_about_json_lines(tmp_path, text, sentence):
     assert refused(tmp_path, {"1.jsonl": text}, kind="jsonl") == sentence
 
 
-def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
+def test_pipes_are_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(RunsError, match="pipe cannot be read: it is not a file"):
         load(tmp_path, {"1.csv": WIDE}, runs={"file": '"pipe"'})
@@ -207,16 +206,14 @@ def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_sentences_about_what_a_mapping_reads(
-    tmp_path: Path, changes: dict[str, Any], sentence: str
-) -> None:
+def test_sentences_about_what_a_mapping_reads(tmp_path, changes, sentence):
     text = "run,step,error,size,state,path\na,0,0.5,32,done,x/y\na,1,0.5,64,done,x/y\n"
     files = {"ignore": '["size", "state", "path"]'}
     also = {"runs.csv": "run\naa\n"}
     assert refused(tmp_path, {"1.csv": text}, also=also, files=files, **changes) == sentence
 
 
-def test_runs_of_one_workload_that_differ(tmp_path: Path) -> None:
+def test_runs_of_one_workload_that_differ(tmp_path):
     text = "run,step,error,goal\na,0,0.5,0.1\nb,0,0.5,0.2\n"
     with pytest.raises(RunsError) as error:
         load(tmp_path, {"1.csv": text}, workload={"goal": '{ column = "goal" }'})
@@ -233,9 +230,7 @@ def test_runs_of_one_workload_that_differ(tmp_path: Path) -> None:
         ("a,1,0.5,x\0", "log.csv line 2, column 'lr': 'x\\x00' has a NUL, which no text may have"),
     ],
 )
-def test_a_nul_in_a_name_or_a_setting_is_refused_by_line(
-    tmp_path: Path, row: str, reason: str
-) -> None:
+def test_a_nul_in_a_name_or_a_setting_is_refused_by_line(tmp_path, row, reason):
     given = {"metaparameters": {"schedule": '{ column = "lr" }'}, "files": {"run": '"run"'}}
     contents = {"log.csv": f"run,step,error,lr\n{row}\n"}
     assert reason in refused(tmp_path, contents, **given)

@@ -23,7 +23,7 @@ def journal(release: Path) -> Path:
     return path
 
 
-def test_trials_are_recorded_at_the_same_time(tmp_path: Path) -> None:
+def test_trials_are_recorded_at_the_same_time(tmp_path):
     release = tmp_path / "db" / "runs"
     settings = {"learning_rate": 0.1, "nesterov": True}
     with (
@@ -44,7 +44,7 @@ def test_trials_are_recorded_at_the_same_time(tmp_path: Path) -> None:
     dbtool.verify(release)
 
 
-def test_a_killed_process_leaves_what_it_recorded(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_what_it_recorded(tmp_path):
     release = tmp_path / "db" / "runs"
     with dbtool.record(release, **WHAT, seed=1) as trial:
         trial.evaluate(5, val_classification_error=0.5)
@@ -69,7 +69,7 @@ def test_a_killed_process_leaves_what_it_recorded(tmp_path: Path) -> None:
             assert query(tmp_path, TRIALS, database) == [(0, "INCOMPLETE", 5 * rows, 1, "{}")]
 
 
-def test_how_a_trial_ended(tmp_path: Path) -> None:
+def test_how_a_trial_ended(tmp_path):
     release = tmp_path / "db" / "runs"
     with dbtool.record(release, **WHAT, train_steps=10) as trial:
         trial.evaluate(10, val_classification_error=0.5)
@@ -121,7 +121,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
     ],
 )
-def test_what_cannot_be_recorded(recorded: Path, given: dict[str, Any], sentence: str) -> None:
+def test_what_cannot_be_recorded(recorded, given, sentence):
     with pytest.raises(UsageError) as error, dbtool.record(recorded, **(WHAT | given)):
         pytest.fail("it began")
     assert sentence in str(error.value)
@@ -138,9 +138,7 @@ def test_what_cannot_be_recorded(recorded: Path, given: dict[str, Any], sentence
         (1, {"val_\0": 1}, "is not a name that can be printed"),
     ],
 )
-def test_values_that_are_refused(
-    tmp_path: Path, step: int, metrics: dict[str, Any], sentence: str
-) -> None:
+def test_values_that_are_refused(tmp_path, step, metrics, sentence):
     with dbtool.record(tmp_path / "db", **WHAT) as trial:
         trial.log(0, batch_cross_entropy_error=2)
         with pytest.raises(UsageError, match=sentence):
@@ -148,7 +146,7 @@ def test_values_that_are_refused(
     assert query(tmp_path, "SELECT count(*) FROM measurements") == [(1,)]
 
 
-def test_a_trial_that_goes_back_loses_what_lay_beyond(tmp_path: Path) -> None:
+def test_a_trial_that_goes_back_loses_what_lay_beyond(tmp_path):
     with dbtool.record(tmp_path / "db" / "runs", **WHAT) as trial:
         for step in (10, 20, 30, 40):
             trial.log(step, batch_cross_entropy_error=step)
@@ -163,7 +161,7 @@ def test_a_trial_that_goes_back_loses_what_lay_beyond(tmp_path: Path) -> None:
         trial.log(45, batch_cross_entropy_error=1)
 
 
-def test_losses_that_are_trained_on_tell_of_divergence(tmp_path: Path) -> None:
+def test_losses_that_are_trained_on_tell_of_divergence(tmp_path):
     for metrics in ({"loss": math.nan}, {"train_cross_entropy_error": math.inf}):
         with dbtool.record(tmp_path / "db" / "runs", **WHAT) as trial:
             trial.log(1, **metrics, val_classification_error=0.5)
@@ -172,7 +170,7 @@ def test_losses_that_are_trained_on_tell_of_divergence(tmp_path: Path) -> None:
     assert [row[1] for row in query(tmp_path, TRIALS)] == ["INFEASIBLE", "INFEASIBLE", "COMPLETE"]
 
 
-def test_a_journal_that_cannot_be_stored_does_not_stop_others(tmp_path: Path) -> None:
+def test_a_journal_that_cannot_be_stored_does_not_stop_others(tmp_path):
     release = tmp_path / "db" / "runs"
     with dbtool.record(release, **WHAT) as trial:
         trial.log(1, batch_cross_entropy_error=1)
@@ -189,7 +187,7 @@ def test_a_journal_that_cannot_be_stored_does_not_stop_others(tmp_path: Path) ->
     assert len(query(tmp_path, TRIALS)) == 3
 
 
-def test_a_trial_whose_release_cannot_be_written_is_kept(tmp_path: Path) -> None:
+def test_a_trial_whose_release_cannot_be_written_is_kept(tmp_path):
     release = tmp_path / "db" / "runs"
     recording = dbtool.record(release, **WHAT)
     recording.__enter__().evaluate(3, val_classification_error=0.1)
@@ -201,7 +199,7 @@ def test_a_trial_whose_release_cannot_be_written_is_kept(tmp_path: Path) -> None
     assert query(tmp_path, TRIALS) == [(0, "COMPLETE", 3, None, "{}")]
 
 
-def test_a_trial_that_another_process_contradicts_is_kept(tmp_path: Path) -> None:
+def test_a_trial_that_another_process_contradicts_is_kept(tmp_path):
     release = tmp_path / "db" / "runs"
     first = dbtool.record(release, **WHAT, goal=0.2)
     first.__enter__().evaluate(1, val_classification_error=0.1)

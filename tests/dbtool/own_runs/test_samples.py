@@ -42,12 +42,12 @@ def tool(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def test_the_page_shows_the_mapping_as_it_is(tool: str) -> None:
+def test_the_page_shows_the_mapping_as_it_is(tool):
     text = (SAMPLES / tool / "mapping.toml").read_text(encoding="utf-8")
     assert f"```toml\n{text}```" in PAGE
 
 
-def test_the_page_has_every_sample_once() -> None:
+def test_the_page_has_every_sample_once():
     assert sorted(path.name for path in SAMPLES.iterdir()) == sorted(TOOLS)
     assert PAGE.count("/mapping.toml\n```") == len(TOOLS)
 
@@ -91,9 +91,7 @@ EXPECTED: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
 EXPECTED["tensorboard_csv"] = EXPECTED["tensorboard"]
 
 
-def test_a_sample_has_the_steps_to_result_that_its_files_show(
-    tool: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sample_has_the_steps_to_result_that_its_files_show(tool, tmp_path, capsys):
     told = _load(tool, tmp_path, capsys)
     steps, trials = EXPECTED[tool]
     added = (
@@ -107,7 +105,7 @@ def test_a_sample_has_the_steps_to_result_that_its_files_show(
     assert "added 0 trials and 0 measurements to my-sweep; " in _load(tool, tmp_path, capsys)
 
 
-def test_commands_that_store_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_that_store_nothing(tmp_path, capsys):
     """The page's first mapping and its look at the rows."""
     [guess] = re.findall(r"^dbtool (ingest --guess \S+) > mapping.toml$", PAGE, re.MULTILINE)
     [look] = re.findall(r"^dbtool (ingest .*mapping.toml --dry-run)$", PAGE, re.MULTILINE)

@@ -1,7 +1,6 @@
 """Folders and patterns as sources, runs named by several things, and files beside them."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +30,7 @@ LAUGHS = "a0: &a0 [1]\n" + "".join(
 DEEP = json.dumps({"a" * 1_000_000: {f"b{at}": at for at in range(100_000)}})
 
 
-def test_a_folder_is_the_files_that_the_mapping_fits(tmp_path: Path) -> None:
+def test_a_folder_is_the_files_that_the_mapping_fits(tmp_path):
     files = {f"runs/{study}/trial_{n}/m.csv": CURVE for study in "ab" for n in (1, 2, 10)}
     files |= {"runs/a/trial_1/other.csv": "x\n", "runs/.cache/a/trial_3/m.csv": "x\n"}
     write(tmp_path, files)
@@ -49,7 +48,7 @@ def test_a_folder_is_the_files_that_the_mapping_fits(tmp_path: Path) -> None:
     assert _names(found) == ["x", "y"]
 
 
-def test_a_part_of_a_path_takes_slashes(tmp_path: Path) -> None:
+def test_a_part_of_a_path_takes_slashes(tmp_path):
     write(tmp_path, {"logs/a/1/m.csv": CURVE, "logs/b/m.csv": CURVE})
     names = {"run": None, "name": '"logs/{run:path}/m.csv"'}
     assert _names(read(tmp_path, {}, paths="logs", files=names)) == ["a/1", "b"]
@@ -66,7 +65,7 @@ def test_a_part_of_a_path_takes_slashes(tmp_path: Path) -> None:
         ("there.csv", "TMP/there.csv is not named as the mapping says, {study}/trial_{trial}/m"),
     ],
 )
-def test_sources_that_are_no_files(tmp_path: Path, source: str, sentence: str) -> None:
+def test_sources_that_are_no_files(tmp_path, source, sentence):
     (tmp_path / "empty").mkdir()
     (tmp_path / "there.csv").write_text(CURVE)
     with pytest.raises(DbtoolError) as error:
@@ -74,7 +73,7 @@ def test_sources_that_are_no_files(tmp_path: Path, source: str, sentence: str) -
     assert str(error.value).replace(str(tmp_path), "TMP").startswith(sentence)
 
 
-def test_several_columns_name_a_run(tmp_path: Path) -> None:
+def test_several_columns_name_a_run(tmp_path):
     text = "lr,seed,step,error\n0.1,0,0,0.9\n0.1,1,0,0.8\n0.2,0,0,0.7\n0.1,0,5,0.6\n"
     table = "lr,seed,size\n0.1,0,8\n0.1,1,8\n0.2,0,16\n0.2,1,16\n"
     found = read(
@@ -92,7 +91,7 @@ def test_several_columns_name_a_run(tmp_path: Path) -> None:
         read(tmp_path, clash, files={"run": '["lr", "seed"]'})
 
 
-def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:
+def test_files_beside_say_what_a_run_was(tmp_path):
     hparams = "lr: 0.1\nbs: 1.6e1\nopt: {name: adam, nesterov: true}\nnote: ~\nact: !!str relu\n"
     about = '{\n "seed": 3,\n "rate": 0.30,\n "name": "first"\n}'
     write(tmp_path, {f"r/{n}/m.csv": CURVE for n in "ab"})
@@ -140,7 +139,7 @@ def test_files_beside_say_what_a_run_was(tmp_path: Path) -> None:
         ("h.yaml", "a: 1", "the mapping reads metaparameters.learning_rate from the column 'lr', "),
     ],
 )
-def test_sentences_about_files_beside(tmp_path: Path, name: str, text: str, sentence: str) -> None:
+def test_sentences_about_files_beside(tmp_path, name, text, sentence):
     write(tmp_path, {"r/a/m.csv": CURVE, f"r/a/{name}": text})
     with pytest.raises(DbtoolError) as error:
         read(
@@ -153,7 +152,7 @@ def test_sentences_about_files_beside(tmp_path: Path, name: str, text: str, sent
     assert str(error.value).replace(str(tmp_path), "TMP").startswith(sentence)
 
 
-def test_files_beside_that_disagree(tmp_path: Path) -> None:
+def test_files_beside_that_disagree(tmp_path):
     write(tmp_path, {"r/a/m.csv": CURVE, "r/a/a.json": '{"lr": 1}', "r/a/b.yaml": "lr: 2"})
     with pytest.raises(RunsError, match=r"b.yaml, column 'lr': run 'm' has '2', and had '1' at .*"):
         read(
@@ -165,7 +164,7 @@ def test_files_beside_that_disagree(tmp_path: Path) -> None:
         )
 
 
-def test_all_problems_at_once(tmp_path: Path) -> None:
+def test_all_problems_at_once(tmp_path):
     text = "run,step,error,bs,lr,note\n" + "".join(
         f"a{n},{'x' if n == 1 else n},{8 if n % 2 else 0.5},{'' if n == 2 else 32},{n},hm\n"
         for n in range(8)
@@ -197,7 +196,7 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     assert [each[: len(start)] for each, start in zip(sentences, starts, strict=True)] == starts
 
 
-def test_a_folder_of_no_tool_s_logs_says_what_to_do(tmp_path: Path) -> None:
+def test_a_folder_of_no_tool_s_logs_says_what_to_do(tmp_path):
     (tmp_path / "runs").mkdir()
     with pytest.raises(UsageError, match="describes logs, and none of a tool was recognised"):
         dbtool.ingest(tmp_path / "runs", tmp_path / "db", workload="a/b/c")

@@ -1,7 +1,6 @@
 """Steps are updates, and a history is one branch of them."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,7 +45,7 @@ COUNTED: Mapping[str, tuple[str, Mapping[str, Any], list[tuple[int, float]]]] = 
 
 
 @pytest.mark.parametrize("case", COUNTED)
-def test_steps_are_updates(tmp_path: Path, case: str) -> None:
+def test_steps_are_updates(tmp_path, case):
     text, changes, expected = COUNTED[case]
     source = read(tmp_path, text, "jsonl", **changes)
     assert values(source) == expected
@@ -76,7 +75,7 @@ BRANCH = [(10, 0.5), (20, 0.3), (25, 0.28), (35, 0.22), (45, 0.15)]
     ids=["an older checkpoint", "the same steps again", "newest first", "no order", "few rows",
          "many restarts"],
 )  # fmt: skip
-def test_a_branch_that_was_lost(tmp_path: Path, text: str, files: Any, expected: Any) -> None:
+def test_a_branch_that_was_lost(tmp_path, text, files, expected):
     source = read(tmp_path, text, files=files)
     assert values(source) == expected
     assert any("went on from an older checkpoint" in each for each in source.sentences) == (
@@ -84,7 +83,7 @@ def test_a_branch_that_was_lost(tmp_path: Path, text: str, files: Any, expected:
     )
 
 
-def test_order_is_that_of_files_and_of_most_of_their_runs(tmp_path: Path) -> None:
+def test_order_is_that_of_files_and_of_most_of_their_runs(tmp_path):
     # Stopped after every third evaluation, a file for each start.
     starts = {"log1.csv": (10, 20, 30), "log2.csv": (25, 35), "log3.csv": (28, 38, 48)}
     parts = {
@@ -106,7 +105,7 @@ def test_order_is_that_of_files_and_of_most_of_their_runs(tmp_path: Path) -> Non
     assert [len(values(source, run=run)) for run in range(3)] == [3, 3, 4]
 
 
-def test_a_lost_branch_is_lost_in_every_metric_but_only_there(tmp_path: Path) -> None:
+def test_a_lost_branch_is_lost_in_every_metric_but_only_there(tmp_path):
     # The run evaluated nothing between the checkpoint and step 60.
     wide = "step,loss,error\n10,3,0.5\n20,2,\n40,1,0.05\n30,2,\n50,1,\n60,1,0.2\n"
     assert values(read(tmp_path, wide, metrics=ERROR_AND_LOSS)) == [(10, 0.5), (60, 0.2)]
@@ -122,7 +121,7 @@ def test_a_lost_branch_is_lost_in_every_metric_but_only_there(tmp_path: Path) ->
     assert values(read(tmp_path, long, files=files)) == [(10, 0.5), (20, 0.2)]
 
 
-def test_repeated_steps(tmp_path: Path) -> None:
+def test_repeated_steps(tmp_path):
     text = "step,error\n0,0.9\n10,0.5\n10,0.4\n10,0.4\n"
     for choice, value in (("first", 0.5), ("last", 0.4)):
         source = read(tmp_path, text, files={"repeated_steps": f'"{choice}"'})
@@ -138,7 +137,7 @@ def test_repeated_steps(tmp_path: Path) -> None:
     assert len(values(read(tmp_path, "step,error\n0,nan\n0,nan\n1,0.5\n"))) == 2
 
 
-def test_what_is_odd_is_told(tmp_path: Path) -> None:
+def test_what_is_odd_is_told(tmp_path):
     files = {"step": '{ column = "step", plus = 1 }'}
     late = read(tmp_path, "step,error,test_err\n49,0.3,\n99,0.2,\n100,,0.2\n", files=files)
     assert any(each.startswith("tests come 1 step after") for each in late.sentences)
@@ -156,7 +155,7 @@ def test_what_is_odd_is_told(tmp_path: Path) -> None:
         assert any(sentence in each for each in notes) == told
 
 
-def test_a_column_of_rows_that_names_the_run_is_told(tmp_path: Path) -> None:
+def test_a_column_of_rows_that_names_the_run_is_told(tmp_path):
     text = "seed,time,step,error\n" + "".join(f"0,{n}.5,{n},0.5\n" for n in range(5))
     told = "5 runs of one step each, since time differs in each row: is that what names"
     for run, of_rows in (('"time"', True), ('["seed", "time"]', True), ('"seed"', False)):
@@ -178,7 +177,7 @@ def test_a_column_of_rows_that_names_the_run_is_told(tmp_path: Path) -> None:
     ],
     ids=["irregular", "even", "from 1", "499 even", "1,000 even", "from 10", "10,000"],
 )
-def test_histories_that_were_sampled_are_refused(tmp_path: Path, steps: Any, sampled: bool) -> None:
+def test_histories_that_were_sampled_are_refused(tmp_path, steps, sampled):
     text = "step,error\n" + "".join(f"{step},0.5\n" for step in steps)
     if sampled:
         with pytest.raises(RunsError, match=r"the history of run 'log' has exactly 1?0?,?[05]00? "):
@@ -188,7 +187,7 @@ def test_histories_that_were_sampled_are_refused(tmp_path: Path, steps: Any, sam
     assert len(values(read(tmp_path, text, files={"sampled": "true"}))) == len(steps)
 
 
-def test_final_values_alone_are_refused_where_there_is_a_goal(tmp_path: Path) -> None:
+def test_final_values_alone_are_refused_where_there_is_a_goal(tmp_path):
     text = "run,step,error\na,900,0.05\nb,800,0.2\n"
     assert "each run has one step, as tables of final values" in refused(tmp_path, {"1.csv": text})
     load(tmp_path, {"1.csv": text}, files={"sampled": "true"})

@@ -1,7 +1,5 @@
 """Text logs, of the lines that have the forms of a mapping."""
 
-from pathlib import Path
-
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
@@ -13,13 +11,13 @@ from tests.support.own_runs import query
 @pytest.mark.parametrize(
     "form", ["loss {loss}", "{step}", "{step} {step} {loss}", "{step} {a} {a}"]
 )
-def test_forms_of_lines_that_are_none(tmp_path: Path, form: str) -> None:
+def test_forms_of_lines_that_are_none(tmp_path, form):
     (tmp_path / "a.log").write_text("iter 1 loss 2\n")
     with pytest.raises(UsageError, match=r"should have \{step\} and metrics in braces"):
         ingest(tmp_path, "a.log", source="text", mapping=f'[files]\nline = "{form}"\n')
 
 
-def test_a_text_log_without_a_line_of_the_form_is_named(tmp_path: Path) -> None:
+def test_a_text_log_without_a_line_of_the_form_is_named(tmp_path):
     mapping = '[files]\nline = "iter {step}: loss {loss}"\n'
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.log").write_text("nothing here\n")
@@ -48,14 +46,14 @@ FORM = "step {step} loss {loss}"
         ("step 1 loss NaN\nstep 2 loss 1,024.5\n", ["NaN", "1024.5"], False),
     ],
 )  # fmt: skip
-def test_numbers_of_a_text_log(tmp_path: Path, text: str, values: list[str], cut: bool) -> None:
+def test_numbers_of_a_text_log(tmp_path, text, values, cut):
     (tmp_path / "a.log").write_bytes(text.encode())
     [run] = read_text(tmp_path / "a.log", [FORM])
     assert run.rows["value"].to_list() == values
     assert ("left out" in run.note) == cut
 
 
-def test_two_values_at_a_step_of_a_text_log_are_refused(tmp_path: Path) -> None:
+def test_two_values_at_a_step_of_a_text_log_are_refused(tmp_path):
     (tmp_path / "a.log").write_text(
         "Train step 10 loss 0.5\nTest step 10 loss 0.9\nTrain step 20 loss 0.25\n"
     )

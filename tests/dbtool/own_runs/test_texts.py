@@ -4,8 +4,6 @@ import bz2
 import gzip
 import io
 import lzma
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -20,7 +18,7 @@ from dbtool.store.texts import read_document, read_typed
 from tests.support.own_runs import mapping_text, query, read, trials, values, write
 
 
-def test_spellings_of_one_value(tmp_path: Path) -> None:
+def test_spellings_of_one_value(tmp_path):
     source = read(
         tmp_path,
         {
@@ -42,7 +40,7 @@ def test_spellings_of_one_value(tmp_path: Path) -> None:
     assert [each.study.batch_size for each in source.by_study] == [64]
 
 
-def test_one_reader_of_settings(tmp_path: Path) -> None:
+def test_one_reader_of_settings(tmp_path):
     files = {
         f"v{n}/log.csv": "step,error\n0,0.3\n9,0.05\n" for n in range(2)
     } | {
@@ -73,7 +71,7 @@ def test_one_reader_of_settings(tmp_path: Path) -> None:
         ("+.inf", "inf"), ("'+0.5'", 0.5), ("'1_000'", "1_000"), ("0o17", "0o17"),
     ],
 )  # fmt: skip
-def test_numbers_of_yaml(tmp_path: Path, text: str, value: object) -> None:
+def test_numbers_of_yaml(tmp_path, text, value):
     files = {"log.csv": "step,error\n0,0.3\n", "h.yaml": f"x: {text}\n"}
     source = read(
         tmp_path,
@@ -84,7 +82,7 @@ def test_numbers_of_yaml(tmp_path: Path, text: str, value: object) -> None:
     assert [trial.metaparameters for trial in trials(source)] == [{"x": value}]
 
 
-def test_merged_objects_of_yaml(tmp_path: Path) -> None:
+def test_merged_objects_of_yaml(tmp_path):
     (tmp_path / "h.yaml").write_text(
         "base: &base {wd: 0.5, lr: 1}\nother: &other {lr: 3, b: 4}\n"
         "opt: {<<: *base, lr: 2}\nboth: {<<: [*base, *other]}\n'<<': 5\n"
@@ -106,7 +104,7 @@ def test_merged_objects_of_yaml(tmp_path: Path) -> None:
         ("h.json", '{"o": {"lr": 1}, "o.lr": 2}'),
     ],
 )  # fmt: skip
-def test_a_key_with_two_values_is_refused(tmp_path: Path, name: str, text: str) -> None:
+def test_a_key_with_two_values_is_refused(tmp_path, name, text):
     with pytest.raises(DbtoolError, match=r"column '(o\.)?lr': it is there twice: rename one"):
         read(
             tmp_path,
@@ -144,7 +142,7 @@ ZSTD = pa.compress(PLAIN, codec="zstd", asbytes=True)
          "header with blanks", "joined files", "cut off", "cut in quotes", "no line break",
          "empty words"],
 )  # fmt: skip
-def test_files_as_they_are_found(tmp_path: Path, body: bytes, note: str | None) -> None:
+def test_files_as_they_are_found(tmp_path, body, note):
     source = read(tmp_path, body, files={"run": '"run"'})
     assert values(source) == [(0, 0.3), (9, 0.05)]
     told = [each for each in source.sentences if note and f"log.csv: {note}" in each]
@@ -156,7 +154,7 @@ def test_files_as_they_are_found(tmp_path: Path, body: bytes, note: str | None) 
         assert "run" in guess(tmp_path).mapping
 
 
-def test_a_compressed_log_that_is_cut_off_loses_its_end_alone(tmp_path: Path) -> None:
+def test_a_compressed_log_that_is_cut_off_loses_its_end_alone(tmp_path):
     # Whole blocks of bz2, which have to be there, hold 100 kB at level 1.
     rows = "".join(f'{{"run": "a", "step": {n}, "error": {0.9 / (n + 1)}}}\n' for n in range(6_000))
     for whole in (
@@ -175,7 +173,7 @@ def test_a_compressed_log_that_is_cut_off_loses_its_end_alone(tmp_path: Path) ->
             read(tmp_path, whole[:12], "jsonl", files={"run": '"run"'})
 
 
-def test_whole_numbers_that_floats_have_rounded_are_told(tmp_path: Path) -> None:
+def test_whole_numbers_that_floats_have_rounded_are_told(tmp_path):
     file = io.BytesIO()
     steps = pl.Series([0, 2**24 + 2, 2**24 + 5], dtype=pl.Float32)
     pl.DataFrame({"step": steps, "error": [0.3, 0.2, 0.1]}).write_parquet(file)
@@ -183,14 +181,14 @@ def test_whole_numbers_that_floats_have_rounded_are_told(tmp_path: Path) -> None
     assert "step has rounded its whole numbers above 16,777,216" in told
 
 
-def test_mappings_in_any_unicode(tmp_path: Path) -> None:
+def test_mappings_in_any_unicode(tmp_path):
     write(tmp_path, {"log.csv": PLAIN})
     for encoding in ("utf-8-sig", "utf-16", "utf-32"):
         (tmp_path / "mapping.toml").write_bytes(mapping_text().encode(encoding))
         assert read_own_runs([tmp_path / "log.csv"], "csv", tmp_path / "mapping.toml").release
 
 
-def test_names_in_paths_as_other_writers_spell_them(tmp_path: Path) -> None:
+def test_names_in_paths_as_other_writers_spell_them(tmp_path):
     body = "step,error\n0,0.3\n9,0.05\n"
     source = read(
         tmp_path,
@@ -220,16 +218,14 @@ def test_names_in_paths_as_other_writers_spell_them(tmp_path: Path) -> None:
         ('"1"\n"2"\n', "jsonl", pl.String), ("1\n2\nnull\n", "jsonl", pl.Int64),
     ],
 )  # fmt: skip
-def test_types_are_not_guessed_from_texts(
-    tmp_path: Path, text: str, kind: Any, types: pl.DataType
-) -> None:
+def test_types_are_not_guessed_from_texts(tmp_path, text, kind, types):
     path = tmp_path / f"t.{kind}"
     rows = [f'{{"x": {row}}}\n' for row in text.splitlines()]
     path.write_text(f"x\n{text}" if kind == "csv" else "".join(rows))
     assert read_typed(path, kind)["x"].dtype == types
 
 
-def test_pandas_types_are_kept(tmp_path: Path) -> None:
+def test_pandas_types_are_kept(tmp_path):
     frame = pd.DataFrame(
         {"run": ["007", "010"], "step": [0, 0], "error": [0.3, None], "note": ["x", "y"]}
     )

@@ -4,7 +4,6 @@ import io
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,9 +44,7 @@ FILLED = [(200, 0.42), (400, 0.34)]
     ids=["an evaluation", "each beside the other", "diverged", "came back", "a last row",
          "diverged beside", "from the first", "at the end"],
 )  # fmt: skip
-def test_missing_is_not_diverged(
-    tmp_path: Path, rows: Any, status: str, expected: list[tuple[int, float]]
-) -> None:
+def test_missing_is_not_diverged(tmp_path, rows, status, expected):
     text = "".join(
         f'{{"step": {100 * number}, "loss": {loss}, "error": {error}}}\n'
         for number, (loss, error) in enumerate(rows, start=1)
@@ -57,7 +54,7 @@ def test_missing_is_not_diverged(
     assert [trial.status for trial in trials(source)] == [status]
 
 
-def test_status_follows_from_the_values_and_steps(tmp_path: Path) -> None:
+def test_status_follows_from_the_values_and_steps(tmp_path):
     text = "run,step,error\na,100,0.5\nb,90,0.5\nc,100,inf\nd,120,0.4\n"
     final = {"sampled": "true"}
     load(tmp_path, {"1.csv": text}, study={"train_steps": "100"}, files=final)
@@ -96,9 +93,7 @@ WIDER = [float(np.float32(each)) for each in NARROW]
     ],
     ids=["csv", "ten digits", "json", "64-bit parquet", "32-bit parquet"],
 )  # fmt: skip
-def test_narrow_floats_are_the_decimals_that_were_logged(
-    tmp_path: Path, kind: str, body: str | bytes
-) -> None:
+def test_narrow_floats_are_the_decimals_that_were_logged(tmp_path, kind, body):
     source = read(tmp_path, body, kind, metrics=ACCURACY)
     assert values(source) == [(0, 0.02), (10, 0.01), (20, 0.0087)]
     told = any("acc has numbers of 32 bits" in each for each in source.sentences)
@@ -109,7 +104,7 @@ def test_narrow_floats_are_the_decimals_that_were_logged(
 
 
 @given(st.lists(st.decimals(0, 100, places=3).map(float), min_size=3), st.sampled_from([16, 32]))
-def test_narrow_floats_are_recognised(decimals: list[float], bits: int) -> None:
+def test_narrow_floats_are_recognised(decimals, bits):
     kind = np.float16 if bits == 16 else np.float32
     # A thousandth is below what 16 bits hold of larger numbers, and few are shares as well.
     logged = [kind(each / 100 if bits == 16 else each) for each in [*decimals, 8.1, 70, 80, 90]]
@@ -127,12 +122,12 @@ def test_narrow_floats_are_recognised(decimals: list[float], bits: int) -> None:
     | st.lists(st.decimals(0, 1, places=5).map(float), min_size=1)
 )
 @example([0.9999999999999999])
-def test_other_floats_are_left_alone(numbers: list[float]) -> None:
+def test_other_floats_are_left_alone(numbers):
     texts = [repr(each) for each in numbers]
     assert narrow_bits(pl.DataFrame({"column": "x", "text": texts})).is_empty()
 
 
-def test_narrow_floats_are_those_of_a_run(tmp_path: Path) -> None:
+def test_narrow_floats_are_those_of_a_run(tmp_path):
     runs = {"a": WIDER, "b": [0.9512345678912345, 0.97123456789], "c": [6191 / 8192, 7373 / 8192]}
     rows = [f"{run},{n},{x}\n" for run, found in runs.items() for n, x in enumerate(found)]
     text = f"run,step,acc\n{''.join(rows)}"
@@ -194,15 +189,13 @@ def test_narrow_floats_are_those_of_a_run(tmp_path: Path) -> None:
          "tokens",
          "a rounded seed", "a long seed", "no release", "optuna", "a question mark"],
 )  # fmt: skip
-def test_what_cannot_be_meant_is_refused(
-    tmp_path: Path, text: str, changes: Any, sentence: str
-) -> None:
+def test_what_cannot_be_meant_is_refused(tmp_path, text, changes, sentence):
     with pytest.raises(DbtoolError) as error:
         read(tmp_path, text, **changes)
     assert str(error.value).replace(f"{tmp_path}/", "") == sentence
 
 
-def test_a_name_says_more_than_values(tmp_path: Path) -> None:
+def test_a_name_says_more_than_values(tmp_path):
     # An accuracy falls where training diverges, and by chance at the end.
     for accuracies in ((0.1, 0.9), (0.9, 0.1), (0.91, 0.95, 0.9), (0.9, 0.9)):
         rows = "".join(f"{step},{each}\n" for step, each in enumerate(accuracies))
@@ -216,7 +209,7 @@ def test_a_name_says_more_than_values(tmp_path: Path) -> None:
     assert "val_classification_error rises: is 'top' an accuracy?" in nameless.sentences
 
 
-def test_a_goal_in_percent_is_refused_by_every_question(tmp_path: Path) -> None:
+def test_a_goal_in_percent_is_refused_by_every_question(tmp_path):
     frame = pl.DataFrame({"run": ["a", "a"], "step": [0, 9], "error": [0.3, 0.05]})
     (tmp_path / "mapping.toml").write_text(mapping_text())
     # Any frame: of Polars, lazily too, pandas or Arrow.
@@ -250,14 +243,14 @@ def _transformed(text: str, transform: str | None, *, bits: int | None = None) -
         ("nan", math.nan), ("NaN", math.nan), ("inf", math.inf), ("-Infinity", -math.inf),
     ],
 )  # fmt: skip
-def test_numbers(text: str, value: float) -> None:
+def test_numbers(text, value):
     assert repr(number(text)) == repr(value) == repr(_transformed(text, None))
     for transform in (None, *TRANSFORMS):
         assert not math.isnan(value) or math.isnan(_transformed(text, transform) or 0)
 
 
 @pytest.mark.parametrize("text", ["", "x", "1_0", "0x1", "٣", "1,5", "- 1", "true"])
-def test_what_is_no_number(text: str) -> None:
+def test_what_is_no_number(text):
     assert number(text) is None
     assert whole_number(text) is None
     assert _transformed(text, "1 - x") is None
@@ -271,7 +264,7 @@ def test_what_is_no_number(text: str) -> None:
         ("1e999999999", 1, None),
     ],
 )  # fmt: skip
-def test_whole_numbers(text: str, times: int, value: int | None) -> None:
+def test_whole_numbers(text, times, value):
     assert whole_number(text, times) == value
 
 
@@ -290,12 +283,12 @@ def test_whole_numbers(text: str, times: int, value: int | None) -> None:
         ("1e999999999", "x / 100", math.inf),
     ],
 )
-def test_transforms(text: str, transform: str, value: float) -> None:
+def test_transforms(text, transform, value):
     assert _transformed(text, transform) == value
 
 
 @given(st.decimals(0, 1, allow_nan=False, places=6))
-def test_one_minus_a_decimal_is_the_number_nearest_to_it(value: object) -> None:
+def test_one_minus_a_decimal_is_the_number_nearest_to_it(value):
     exact = 1 - Fraction(str(value))
     assert _transformed(str(value), "1 - x") == exact.numerator / exact.denominator
 
@@ -303,7 +296,7 @@ def test_one_minus_a_decimal_is_the_number_nearest_to_it(value: object) -> None:
 @given(st.text())
 @example("0\x1f")  # blank to Python alone
 @example("\N{NO-BREAK SPACE}1")
-def test_any_text(text: str) -> None:
+def test_any_text(text):
     for transform in (None, *TRANSFORMS):
         for bits in (None, 16, 32):
             found = _transformed(text, transform, bits=bits)
@@ -314,20 +307,20 @@ WHOLE = st.integers(-(2**62), 2**62)
 
 
 @given(WHOLE, st.integers(1, 10**9))
-def test_whole_numbers_are_exact_orrefused(number: int, divisor: int) -> None:
-    count = number * divisor
-    step = StepColumn("tokens", divide=divisor).step(str(count), 0, 1)
-    assert step == (number if 0 <= count < 2**63 else None)
+def test_whole_numbers_are_exact_orrefused(number, divisor):
+    assert whole_number(str(number * divisor), divide=divisor) == (
+        number if abs(number * divisor) < 10**390 else None
+    )
     assert whole_number(repr(float(number))) in ({number} if abs(number) <= 2**53 else {None})
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=4), st.integers(0, 3))
-def test_equal_numbers_are_equal(number: Any, zeros: int) -> None:
+def test_equal_numbers_are_equal(number, zeros):
     written = f"{number:f}"
     spelled = [f"{written}{'0' * zeros}", f"{number:e}", f"{number:E}", repr(number)[9:-2]]
     assert len(set(map(same, spelled))) == 1
 
 
 @pytest.mark.parametrize("text", ["007", "+1", "1_0", "0x1", "1.", ".5", "v1", "1e", ""])
-def test_other_texts_stay_as_they_are(text: str) -> None:
+def test_other_texts_stay_as_they_are(text):
     assert same(text) == text

@@ -63,9 +63,7 @@ def rows_of(folder: Path, table: str) -> int:
 
 
 @OLD_CALLS
-def test_croissant_is_sound_and_its_records_are_the_rows(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_croissant_is_sound_and_its_records_are_the_rows(folder, caplog):
     dataset = croissant(folder, caplog)
     assert {each.id for each in dataset.metadata.record_sets} == set(TABLE_NAMES)
     [study] = itertools.islice(dataset.records("studies"), 1)
@@ -89,7 +87,7 @@ def test_croissant_is_sound_and_its_records_are_the_rows(
 
 
 @OLD_CALLS
-def test_croissant_takes_any_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_croissant_takes_any_name(tmp_path, caplog):
     write_shard(tmp_path / "own", workload="a b/ü/c%20", release="my: {release}")
     folder = published(tmp_path / "own", tmp_path / "out", licence="My own")
     dataset = croissant(folder, caplog)
@@ -103,7 +101,7 @@ def test_croissant_takes_any_name(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     assert citation["authors"] == [{"name": "The authors of the release my: {release}"}]
 
 
-def test_every_column_is_described_with_its_type(folder: Path) -> None:
+def test_every_column_is_described_with_its_type(folder):
     with duckdb.connect() as connection:
         for table, columns in published_columns().items():
             found = connection.execute(f"DESCRIBE FROM '{folder}/{table_path(table)}'").fetchall()
@@ -119,7 +117,7 @@ def test_every_column_is_described_with_its_type(folder: Path) -> None:
     assert "| `step` | BIGINT | Updates made so far" in card
 
 
-def test_the_card_begins_with_what_hugging_face_reads(folder: Path) -> None:
+def test_the_card_begins_with_what_hugging_face_reads(folder):
     _, header, body = (folder / "README.md").read_text().split("---\n", 2)
     said = yaml.safe_load(header)
     assert said["license"] == "cc-by-4.0"
@@ -140,7 +138,7 @@ def test_the_card_begins_with_what_hugging_face_reads(folder: Path) -> None:
     assert "- 4 shards by dbtool 0.1.0 with jax 0.10.2 on made up" in body
 
 
-def test_what_the_card_says_to_run_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_card_says_to_run_runs(folder, monkeypatch):
     card = (folder / "README.md").read_text()
     plain, with_macros = (part.split("```")[0] for part in card.split("```sql\n")[1:])
     monkeypatch.chdir(folder)
@@ -152,7 +150,7 @@ def test_what_the_card_says_to_run_runs(folder: Path, monkeypatch: pytest.Monkey
         assert len(connection.execute(with_macros).fetchall()) == 3
 
 
-def test_the_citation_names_the_authors(folder: Path) -> None:
+def test_the_citation_names_the_authors(folder):
     said = yaml.safe_load((folder / "CITATION.cff").read_text())
     assert said == {
         "cff-version": "1.2.0",
@@ -187,7 +185,7 @@ def described(tmp_path: Path, citation: str | None, *created: Any) -> dict[str, 
     return content
 
 
-def test_without_bibtex_the_shards_tell_date_and_version(tmp_path: Path) -> None:
+def test_without_bibtex_the_shards_tell_date_and_version(tmp_path):
     first, last = "2025-02-28T12:00:00+00:00", "2025-02-28T23:30:00-01:00"
     said = described(tmp_path / "a", None, first, last)
     assert said["datePublished"] == "2025-03-01"
@@ -217,9 +215,7 @@ def test_without_bibtex_the_shards_tell_date_and_version(tmp_path: Path) -> None
         ("url = {https://a.example}, doi = {10.5/ab}", "2024-12-31", None, "https://a.example"),
     ],
 )
-def test_bibtex_tells_date_version_and_url(
-    tmp_path: Path, fields: str, date: str, version: str | None, url: str | None
-) -> None:
+def test_bibtex_tells_date_version_and_url(tmp_path, fields, date, version, url):
     said = described(tmp_path, f"@misc{{key, title = {{A}}, {fields}}}", None)
     assert (said["datePublished"], said.get("url")) == (date, url)
     assert said["version"] == version or (version is None and said["version"].startswith("1.0.0+"))
@@ -237,11 +233,11 @@ def test_bibtex_tells_date_version_and_url(
         *((f"@misc{{key, {text}", {}) for text in ("a" * 10**6, "a " * 10**6, "@a{" * 10**6)),
     ],
 )
-def test_fields_of_bibtex(text: str, fields: dict[str, str]) -> None:
+def test_fields_of_bibtex(text, fields):
     assert bibtex_fields(text) == fields
 
 
-def test_a_citation_is_read_from_a_file(tmp_path: Path) -> None:
+def test_a_citation_is_read_from_a_file(tmp_path):
     path = tmp_path / "a.bib"
     for text in ("", "no entry", "@comment{a, b}"):
         path.write_text(text)
@@ -269,9 +265,7 @@ def connected(folder: Path, monkeypatch: pytest.MonkeyPatch) -> duckdb.DuckDBPyC
     return connection
 
 
-def test_plain_duckdb_answers_as_dbtool_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plain_duckdb_answers_as_dbtool_does(tmp_path, monkeypatch):
     """Wherever the folder lies, in which nothing is written."""
     out = published(write_shards(tmp_path / "own"), tmp_path / "out", title="It's made up")
     times = {path.name: path.stat().st_mtime_ns for path in out.rglob("*")}
@@ -284,7 +278,7 @@ def test_plain_duckdb_answers_as_dbtool_does(
     assert {path.name: path.stat().st_mtime_ns for path in folder.rglob("*")} == times
 
 
-def test_names_of_any_letters_are_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_any_letters_are_text(tmp_path, monkeypatch):
     name = "it's; DROP VIEW trials; --"
     write_shard(tmp_path / "own", release=name, workload='it\'s/a "b"/ü$1')
     folder = published(tmp_path / "own", tmp_path / "it's out", citation="@misc{a, title = {'}}")

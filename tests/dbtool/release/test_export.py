@@ -94,9 +94,7 @@ def read(path: Path) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(("name", "ending"), [("archived", "parquet"), ("produced", "arrow")])
-def test_binary_files_hold_the_view(
-    name: str, ending: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_binary_files_hold_the_view(name, ending, request, tmp_path):
     db = request.getfixturevalue(name)
     found = read(exported(db, tmp_path / f"all.{ending}"))
     expected = view(db)
@@ -108,7 +106,7 @@ def test_binary_files_hold_the_view(
     assert found.select(KEYS).equals(found.select(KEYS).sort(KEYS))
 
 
-def test_csv_and_json_lines(produced: Database, tmp_path: Path) -> None:
+def test_csv_and_json_lines(produced, tmp_path):
     with exported(produced, tmp_path / "all.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     text = exported(produced, tmp_path / "all.jsonl").read_text()
@@ -145,9 +143,7 @@ def plain(value: float) -> float | str:
 
 
 @pytest.mark.parametrize("name", ["produced", pytest.param("archived", marks=pytest.mark.slow)])
-def test_a_file_of_duckdb_answers_alone(
-    name: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_a_file_of_duckdb_answers_alone(name, request, tmp_path):
     """With the views and macros, to whoever opens it without dbtool."""
     db = request.getfixturevalue(name)
     out = exported(db, tmp_path / "all.duckdb")
@@ -171,7 +167,7 @@ def test_a_file_of_duckdb_answers_alone(
         assert told == held > 0
 
 
-def test_parts(archived: Database, produced: Database, tmp_path: Path) -> None:
+def test_parts(archived, produced, tmp_path):
     everything = view(archived)
     part = read(exported(archived, tmp_path / "p.parquet", "*/simple_cnn_base/*", batch_size=64))
     workloads = [CNN, f"solution_quality/{CNN}"]
@@ -185,16 +181,14 @@ def test_parts(archived: Database, produced: Database, tmp_path: Path) -> None:
     ]
 
 
-def test_parts_of_any_size_give_the_same_rows(
-    archived: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_any_size_give_the_same_rows(archived, tmp_path, monkeypatch):
     whole = read(exported(archived, tmp_path / "whole.arrow"))
     monkeypatch.setattr(selection, "_ROWS_AT_ONCE", 50)
     assert read(exported(archived, tmp_path / "parts.arrow")).equals(whole)
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.arrow", "a.tar.gz"])
-def test_the_same_rows_give_the_same_bytes(name: str, archived: Database, tmp_path: Path) -> None:
+def test_the_same_rows_give_the_same_bytes(name, archived, tmp_path):
     digests = set()
     for folder in ("first", "second"):
         out = exported(archived, tmp_path / folder / name)
@@ -207,9 +201,7 @@ def test_the_same_rows_give_the_same_bytes(name: str, archived: Database, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.duckdb", "a.tar.gz", "folder"])
-def test_an_interrupted_export_leaves_nothing(
-    archived: Database, tmp_path: Path, name: str
-) -> None:
+def test_an_interrupted_export_leaves_nothing(archived, tmp_path, name):
     told: list[tuple[int, int]] = []
 
     def interrupt(done: int, total: int) -> None:
@@ -226,7 +218,7 @@ def test_an_interrupted_export_leaves_nothing(
 
 
 @pytest.mark.slow
-def test_pandas_is_not_imported(replica: Replica, tmp_path: Path) -> None:
+def test_pandas_is_not_imported(replica, tmp_path):
     """A Ctrl-C while Arrow imports it would be lost."""
     assert importlib.util.find_spec("pandas")
     program = """
@@ -239,9 +231,7 @@ assert "pandas" not in sys.modules
     subprocess.run([sys.executable, "-c", program, str(replica.folder)], cwd=tmp_path, check=True)
 
 
-def test_measurements_of_producers_come_back(
-    produced: Database, produced_folder: Path, tmp_path: Path
-) -> None:
+def test_measurements_of_producers_come_back(produced, produced_folder, tmp_path):
     out = exported(produced, tmp_path / "original", release="first")
     text = (out / f"batch_science/{DIGITS}/8/5/measurements.csv").read_text()
     assert text.splitlines()[0] == (
@@ -261,14 +251,14 @@ def test_measurements_of_producers_come_back(
             )
 
 
-def test_the_archive_has_room_for_one_release(produced: Database, tmp_path: Path) -> None:
+def test_the_archive_has_room_for_one_release(produced, tmp_path):
     sentence = f"the releases first and second hold {DIGITS}, and the original layout has room"
     with pytest.raises(UsageError, match=re.escape(sentence)):
         exported(produced, tmp_path / "original")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_workload_has_a_folder_elsewhere(tmp_path: Path) -> None:
+def test_no_workload_has_a_folder_elsewhere(tmp_path):
     names = ("../../up/a/b", "/root/a/b", "a//b/c", "a/./b/c")
     folder = tmp_path / "a" / "b"
     parts: dict[str, Any] = {"collection": None, "dataset": "a", "model": "b", "optimizer": "c"}
@@ -281,7 +271,7 @@ def test_no_workload_has_a_folder_elsewhere(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["own"]
 
 
-def test_a_metric_that_no_header_can_name(tmp_path: Path) -> None:
+def test_a_metric_that_no_header_can_name(tmp_path):
     rows = curve([0.9, 0.5])
     rows[0] = {**rows[0], "other_metrics": {"two\nlines": 1.0}}
     write_shard(tmp_path / "own", trials=[(0, "COMPLETE", {"learning_rate": 0.1}, rows)])
@@ -292,13 +282,13 @@ def test_a_metric_that_no_header_can_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.tar.bz2", pytest.param("folder", marks=pytest.mark.slow)])
-def test_a_replica_comes_back(name: str, replica: Replica, tmp_path: Path) -> None:
+def test_a_replica_comes_back(name, replica, tmp_path):
     export(replica.db, tmp_path / name, FileFormat.ORIGINAL)
     assert not imported(tmp_path / name, tmp_path / "db").malformed
     assert contents(tmp_path / "db") == contents(replica.folder)
 
 
-def test_every_field_is_written_as_the_archive_has_it(replica: Replica, tmp_path: Path) -> None:
+def test_every_field_is_written_as_the_archive_has_it(replica, tmp_path):
     """Of a trial's file the same columns; nan, inf and nothing as they were, numbers without zeros
     at their ends, sorted by step; columns without a value in the study may be there or not."""
     out = tmp_path / "out"

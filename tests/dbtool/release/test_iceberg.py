@@ -76,7 +76,7 @@ def data_files(table: Table, **scan: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("table", MEANINGS)
-def test_pyiceberg_reads_the_rows_of_the_files(folder: Path, table: str) -> None:
+def test_pyiceberg_reads_the_rows_of_the_files(folder, table):
     found = opened(address_of_folder(folder), table)
     rows = found.scan().to_polars()
     assert rows.columns == [column.name for column in published_columns()[table]]
@@ -94,7 +94,7 @@ def test_pyiceberg_reads_the_rows_of_the_files(folder: Path, table: str) -> None
     assert found.schema().find_field("workload").required == (table == MEASUREMENTS_TABLE)
 
 
-def test_only_the_files_of_a_study_are_opened(folder: Path) -> None:
+def test_only_the_files_of_a_study_are_opened(folder):
     base = address_of_folder(folder)
     table = opened(base, MEASUREMENTS_TABLE)
     shards = {file.path: file for file in read_manifest(folder).shards if file.rows}
@@ -127,7 +127,7 @@ def test_only_the_files_of_a_study_are_opened(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_rest_of_the_folder_is_that_without_tables(own: Path, tmp_path: Path) -> None:
+def test_the_rest_of_the_folder_is_that_without_tables(own, tmp_path):
     plain = bytes_of(published(own, tmp_path / "plain"))
     tables = bytes_of(published(own, tmp_path / "tables", iceberg=STORE))
     metadata = {path for path in tables if path.startswith("iceberg/")}
@@ -153,7 +153,7 @@ def test_the_rest_of_the_folder_is_that_without_tables(own: Path, tmp_path: Path
     assert "iceberg_scan('https://example.org/mine/iceberg/" in (web / CARD).read_text()
 
 
-def test_verify_notices_damage_to_tables(own: Path, tmp_path: Path) -> None:
+def test_verify_notices_damage_to_tables(own, tmp_path):
     out = published(own, tmp_path / "out", iceberg=STORE)
     assert verify(out).problems == ()
     state = out / iceberg_state("trials")
@@ -165,7 +165,7 @@ def test_verify_notices_damage_to_tables(own: Path, tmp_path: Path) -> None:
     assert {problem.path for problem in found} == {state, manifest, state.with_stem("v2.metadata")}
 
 
-def test_no_tables_stay_of_what_the_release_was(own: Path, tmp_path: Path) -> None:
+def test_no_tables_stay_of_what_the_release_was(own, tmp_path):
     def tables() -> list[Path]:
         return [path for path in out.rglob("iceberg/**/*") if path.is_file()]
 
@@ -186,7 +186,7 @@ def test_no_tables_stay_of_what_the_release_was(own: Path, tmp_path: Path) -> No
     assert verify(out).problems == ()
 
 
-def test_a_table_may_be_empty(tmp_path: Path) -> None:
+def test_a_table_may_be_empty(tmp_path):
     own, out = tmp_path / "own", tmp_path / "out"
     write_shard(own, trials=[(0, "INFEASIBLE", {"learning_rate": 9.0}, [])])
     published(own, out, iceberg=address_of_folder(out))
@@ -203,9 +203,7 @@ def test_a_table_may_be_empty(tmp_path: Path) -> None:
         (None, None, 0),
     ],
 )
-def test_the_snapshot_bears_the_date_of_the_release(
-    tmp_path: Path, created: str | None, citation: str | None, milliseconds: int
-) -> None:
+def test_the_snapshot_bears_the_date_of_the_release(tmp_path, created, citation, milliseconds):
     trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9]))]
     write_shard(tmp_path / "own", trials=trials, producer={"created": created})
     out = published(tmp_path / "own", tmp_path / "out", citation=citation, iceberg=STORE)
@@ -223,12 +221,12 @@ def test_the_snapshot_bears_the_date_of_the_release(
         *("https://example.org/a b", "s3://bucket/it's", 's3://bucket/"', "s3://bucket/\x1b"),
     ],
 )
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_what_is_no_address_is_refused(address):
     with pytest.raises(UsageError):
         check_base_url(address)
 
 
-def test_addresses_of_files() -> None:
+def test_addresses_of_files():
     path = "measurements/workload=a%2Fb/batch_size=8/0.parquet"
     web = "measurements/workload%3Da%252Fb/batch_size%3D8/0.parquet"
     assert address_of(check_base_url("https://example.org/"), path) == f"https://example.org/{web}"

@@ -72,15 +72,13 @@ def import_(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Undistur
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("command", ["ingest", "import_"])
-def test_killed_adding_goes_on(
-    tmp_path: Path, request: pytest.FixtureRequest, command: str, seed: int
-) -> None:
+def test_killed_adding_goes_on(tmp_path, request, command, seed):
     undisturbed = request.getfixturevalue(command)
     kill_and_repeat(undisturbed, tmp_path / "all", KILLS, seed, is_sound)
     assert not list(tmp_path.glob(".dbtool-import-*"))
 
 
-def test_ctrl_c_ends_adding_in_one_line(tmp_path: Path, ingest: Undisturbed) -> None:
+def test_ctrl_c_ends_adding_in_one_line(tmp_path, ingest):
     interrupt_and_repeat(ingest, tmp_path / "all")
 
 
@@ -104,9 +102,7 @@ def contents_of(out: Path) -> dict[str, bytes] | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OUTS)
-def test_what_a_killed_command_left_goes_with_the_next(
-    own: Path, tmp_path: Path, name: str
-) -> None:
+def test_what_a_killed_command_left_goes_with_the_next(own, tmp_path, name):
     words, out = writing(name, own, tmp_path)
     subprocess.run(words, check=True)
     expected = contents_of(out)
@@ -127,9 +123,7 @@ def test_what_a_killed_command_left_goes_with_the_next(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OUTS)
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(
-    own: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(own, tmp_path, name):
     words, _ = writing(name, own, tmp_path)
     done = subprocess.run(
         [*python_with_disk(30_000), *words[1:]], capture_output=True, text=True, check=False
@@ -141,5 +135,5 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
 
 
 @pytest.mark.slow
-def test_a_full_disk_ends_adding_in_one_sentence(tmp_path: Path, ingest: Undisturbed) -> None:
+def test_a_full_disk_ends_adding_in_one_sentence(tmp_path, ingest):
     fill_the_disk_and_repeat(ingest, tmp_path / "all", is_sound, most_bytes=1000)

@@ -59,7 +59,7 @@ def folder(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return published(own, out, title="Numbers", citation="@misc{a, title = {b}}")
 
 
-def test_the_folder_holds_what_it_says(folder: Path, own: Path) -> None:
+def test_the_folder_holds_what_it_says(folder, own):
     held = bytes_of(folder)
     shards = {path for path in bytes_of(own) if path.startswith("measurements/")}
     assert set(held) == shards | {
@@ -78,7 +78,7 @@ def test_the_folder_holds_what_it_says(folder: Path, own: Path) -> None:
     assert verify(folder).problems == ()
 
 
-def test_the_sums_and_the_manifest_are_as_other_programs_want_them(folder: Path) -> None:
+def test_the_sums_and_the_manifest_are_as_other_programs_want_them(folder):
     words = ["sha256sum", "--strict", "-c", SUMS]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == len(bytes_of(folder)) - 1
@@ -86,7 +86,7 @@ def test_the_sums_and_the_manifest_are_as_other_programs_want_them(folder: Path)
     jsonschema.validate(json.loads((folder / MANIFEST).read_text()), schema)
 
 
-def test_the_same_release_gives_the_same_bytes(own: Path, tmp_path: Path) -> None:
+def test_the_same_release_gives_the_same_bytes(own, tmp_path):
     """Also where it came to be in another way: added to another release, and published before."""
     first = published(own, tmp_path / "first")
     add_release(own, tmp_path / "added")
@@ -95,7 +95,7 @@ def test_the_same_release_gives_the_same_bytes(own: Path, tmp_path: Path) -> Non
     assert bytes_of(published(tmp_path / "added", tmp_path / "second")) == bytes_of(first)
 
 
-def test_everything_comes_back(own: Path, folder: Path, tmp_path: Path) -> None:
+def test_everything_comes_back(own, folder, tmp_path):
     """Also beside another release."""
     expected = everything(own)
     assert all(expected.values())
@@ -109,7 +109,7 @@ def test_everything_comes_back(own: Path, folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reduction", [SMALL, Reduction(5, None, 3)])
-def test_reductions_keep_what_they_say(own: Path, tmp_path: Path, reduction: Reduction) -> None:
+def test_reductions_keep_what_they_say(own, tmp_path, reduction):
     out = published(own, tmp_path / "out", reduction=reduction)
     assert verify(out).problems == ()
     query = f"SELECT * EXCLUDE ({LOSS}), {LOSS} AS loss FROM measurements ORDER BY ALL"
@@ -145,7 +145,7 @@ def nearest(value: float, bits: int) -> float:
 
 
 @given(st.floats(width=32), st.integers(1, 23))
-def test_rounding_is_to_the_nearest(value: float, bits: int) -> None:
+def test_rounding_is_to_the_nearest(value, bits):
     [found] = rounded(np.array([value], np.float32), bits).tolist()
     smallest = 2.0**-126
     if abs(value) < smallest:
@@ -166,9 +166,7 @@ REDUCTIONS = st.builds(Reduction, st.integers(0, 12), ONE_IN, BITS)
 # The only step that the second keeps beyond the first's 5 is one of the first's every other.
 @example(Reduction(5, 2, 1), Reduction(6, None, 1), [0.0])
 @given(REDUCTIONS, REDUCTIONS, st.lists(st.floats(0, 10, width=32), min_size=1, max_size=20))
-def test_a_reduction_that_follows_another_is_as_one(
-    first: Reduction, second: Reduction, losses: list[float]
-) -> None:
+def test_a_reduction_that_follows_another_is_as_one(first, second, losses):
     rows = pa.table(
         {
             "trial_id": pa.array([0] * len(losses), pa.int64()),
@@ -199,7 +197,7 @@ def kept(reduction: Reduction, steps: set[int]) -> set[int]:
     }
 
 
-def test_what_was_reduced_is_reduced_further_where_that_is_exact(own: Path, tmp_path: Path) -> None:
+def test_what_was_reduced_is_reduced_further_where_that_is_exact(own, tmp_path):
     published(own, tmp_path / "out", reduction=SMALL)
     at_once = published(own, tmp_path / "once", reduction=Reduction(0, None, 8))
     twice = published(tmp_path / "out", tmp_path / "twice", reduction=Reduction(then_one_in=None))
@@ -209,7 +207,7 @@ def test_what_was_reduced_is_reduced_further_where_that_is_exact(own: Path, tmp_
     assert {path.name for path in tmp_path.iterdir()} == {"out", "once", "twice"}
 
 
-def test_a_reduction_of_another_version_is_refused(tmp_path: Path) -> None:
+def test_a_reduction_of_another_version_is_refused(tmp_path):
     footer = whole_footer([(0, "COMPLETE", {}, curve([0.9]))])
     footer = msgspec.structs.replace(footer, reduced={"every_other_loss": True})
     with ReleaseWriter(tmp_path / "own", About(release="made-up", licence=LICENCE)) as writer:
@@ -223,7 +221,7 @@ def test_a_reduction_of_another_version_is_refused(tmp_path: Path) -> None:
             publish(tmp_path / "own", out)
 
 
-def test_names_that_are_no_file_names(tmp_path: Path) -> None:
+def test_names_that_are_no_file_names(tmp_path):
     names = ["../../up/x/y", "/etc/x", "a//b/", ".hidden/x/y", "a/./.", "a.parquet/b/c", "ü/%/*"]
     parts: dict[str, Any] = {"collection": None, "dataset": "a", "model": "b", "optimizer": "c"}
     for name in names:
@@ -234,7 +232,7 @@ def test_names_that_are_no_file_names(tmp_path: Path) -> None:
     assert rows(out, "SELECT workload FROM measurements") == sorted(str((name,)) for name in names)
 
 
-def test_no_copy_is_harmed_by_damage_to_another(own: Path, tmp_path: Path) -> None:
+def test_no_copy_is_harmed_by_damage_to_another(own, tmp_path):
     """None is a second name of the same bytes."""
     out = published(own, tmp_path / "out")
     add_release(out, tmp_path / "added")
@@ -243,9 +241,7 @@ def test_no_copy_is_harmed_by_damage_to_another(own: Path, tmp_path: Path) -> No
     assert verify(own).problems == ()
 
 
-def test_a_release_of_ones_own_is_published_and_verified_by_its_name(
-    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_release_of_ones_own_is_published_and_verified_by_its_name(own, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     folder = shutil.copytree(own, user_folder() / "numbers")
     assert publish("numbers", title="Numbers", licence=LICENCE).title == "Numbers"
@@ -258,7 +254,7 @@ def test_a_release_of_ones_own_is_published_and_verified_by_its_name(
     assert read_manifest(folder).title == "Numbers"
 
 
-def test_a_folder_is_published_where_it_lies(own: Path, tmp_path: Path) -> None:
+def test_a_folder_is_published_where_it_lies(own, tmp_path):
     folder = shutil.copytree(own, tmp_path / "own")
     inodes = {path: path.stat().st_ino for path in folder.rglob("measurements/**/*.parquet")}
     publish(folder, title="Numbers", licence=LICENCE)
@@ -280,7 +276,7 @@ def test_a_folder_is_published_where_it_lies(own: Path, tmp_path: Path) -> None:
         publish(folder, on_progress=add_meanwhile)
 
 
-def test_what_is_there_already_is_left_alone(own: Path, tmp_path: Path) -> None:
+def test_what_is_there_already_is_left_alone(own, tmp_path):
     (tmp_path / "there").mkdir()
     with pytest.raises(UsageError, match="is there already"):
         published(own, tmp_path / "there")
@@ -293,7 +289,7 @@ def test_what_is_there_already_is_left_alone(own: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "there"]
 
 
-def test_nothing_is_left_of_what_failed(own: Path, tmp_path: Path) -> None:
+def test_nothing_is_left_of_what_failed(own, tmp_path):
     def stop(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
@@ -315,7 +311,7 @@ def test_nothing_is_left_of_what_failed(own: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
 
-def test_an_identifier_of_a_licence_written_otherwise(own: Path, tmp_path: Path) -> None:
+def test_an_identifier_of_a_licence_written_otherwise(own, tmp_path):
     for written, meant in (("CC BY 4.0", "CC-BY-4.0"), ("cc0-1.0", "CC0-1.0")):
         with pytest.raises(UsageError, match=f"'{written}' is {meant}: --licence {meant}"):
             published(own, tmp_path / "out", licence=written)
@@ -325,7 +321,7 @@ def test_an_identifier_of_a_licence_written_otherwise(own: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("spoil", ["flip", "missing", "rows", "unlisted"])
-def test_what_is_damaged_is_not_published_or_added(own: Path, tmp_path: Path, spoil: str) -> None:
+def test_what_is_damaged_is_not_published_or_added(own, tmp_path, spoil):
     source = tmp_path / "source"
     shutil.copytree(own, source)
     path = source / read_manifest(source).shards[1].path
@@ -351,7 +347,7 @@ def test_what_is_damaged_is_not_published_or_added(own: Path, tmp_path: Path, sp
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 
-def test_adding_what_is_there_already_changes_nothing(own: Path, tmp_path: Path) -> None:
+def test_adding_what_is_there_already_changes_nothing(own, tmp_path):
     into = tmp_path / "into"
     told: list[tuple[int, int]] = []
     added = add_release(own, into, on_progress=lambda *each: told.append(each))

@@ -62,9 +62,7 @@ def start(server: ReleaseServer, out: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_what_is_pulled_is_the_release(
-    server: ReleaseServer, folder: Path, made: Path, tmp_path: Path
-) -> None:
+def test_what_is_pulled_is_the_release(server, folder, made, tmp_path):
     told: list[tuple[str, int, int | None]] = []
     found = pull(server.url, tmp_path / "pulled", QUICK, lambda *each: told.append(each))
     assert bytes_of(tmp_path / "pulled") == bytes_of(folder)
@@ -79,7 +77,7 @@ def test_what_is_pulled_is_the_release(
     assert after == before
 
 
-def test_what_is_there_is_not_downloaded_again(server: ReleaseServer, tmp_path: Path) -> None:
+def test_what_is_there_is_not_downloaded_again(server, tmp_path):
     out = tmp_path / "pulled"
     pulled(server, out)
     server.sent.clear()
@@ -95,9 +93,7 @@ def test_what_is_there_is_not_downloaded_again(server: ReleaseServer, tmp_path: 
 
 
 @pytest.mark.slow
-def test_files_of_before_that_a_killed_pull_left_are_removed(
-    server: ReleaseServer, folder: Path, tmp_path: Path
-) -> None:
+def test_files_of_before_that_a_killed_pull_left_are_removed(server, folder, tmp_path):
     """As where it was killed right after the new manifest had its name."""
     out = tmp_path / "pulled"
     pulled(server, out)
@@ -113,9 +109,7 @@ def test_files_of_before_that_a_killed_pull_left_are_removed(
     assert not (out / ".pulling").exists()
 
 
-def test_a_failure_leaves_no_release_and_is_gone_on_with(
-    server: ReleaseServer, folder: Path, tmp_path: Path
-) -> None:
+def test_a_failure_leaves_no_release_and_is_gone_on_with(server, folder, tmp_path):
     out = tmp_path / "pulled"
     studies = (folder / "studies.parquet").read_bytes()
     server.faults.contents["studies.parquet"] = studies[::-1]
@@ -135,7 +129,7 @@ def add_letters(folder: Path) -> Path:
     return folder
 
 
-def test_another_state_comes_whole_or_not_at_all(server: ReleaseServer, tmp_path: Path) -> None:
+def test_another_state_comes_whole_or_not_at_all(server, tmp_path):
     """A newer one with more shards, and one with fewer; what did not change is not sent again."""
     out = tmp_path / "pulled"
     pulled(server, out)
@@ -158,7 +152,7 @@ def test_another_state_comes_whole_or_not_at_all(server: ReleaseServer, tmp_path
         assert sent == set(bytes_of(state)) - set(before)
 
 
-def test_other_folders_are_left_alone(server: ReleaseServer, tmp_path: Path) -> None:
+def test_other_folders_are_left_alone(server, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("all of it")
     with pytest.raises(UsageError, match="holds something else"):
@@ -194,9 +188,7 @@ HOSTILE: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("changes", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_files_end_in_a_sentence(
-    server: ReleaseServer, folder: Path, tmp_path: Path, changes: dict[str, object]
-) -> None:
+def test_hostile_files_end_in_a_sentence(server, folder, tmp_path, changes):
     """One that is printable, with nothing but what has come in the folder."""
     server.faults.contents[MANIFEST] = hostile(folder, **changes)
     with pytest.raises(DbtoolError) as caught:
@@ -208,9 +200,7 @@ def test_hostile_files_end_in_a_sentence(
     assert {path.name for path in tmp_path.iterdir()} <= {"pulled"}
 
 
-def test_a_release_that_cannot_be_opened_is_not_pulled(
-    server: ReleaseServer, folder: Path, tmp_path: Path
-) -> None:
+def test_a_release_that_cannot_be_opened_is_not_pulled(server, folder, tmp_path):
     manifest = read_manifest(folder)
     studies, trials = (manifest.file(f"{name}.parquet") for name in ("studies", "trials"))
     assert studies is not None
@@ -227,18 +217,14 @@ def test_a_release_that_cannot_be_opened_is_not_pulled(
     assert not (tmp_path / "pulled" / MANIFEST).exists()
 
 
-def test_what_never_ends_is_no_manifest(
-    server: ReleaseServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_never_ends_is_no_manifest(server, tmp_path, monkeypatch):
     monkeypatch.setattr("dbtool.store.remote._LONGEST_MANIFEST", 200_000)
     server.faults.contents[MANIFEST] = b" " * 10**6
     with pytest.raises(DbtoolError):
         pulled(server, tmp_path / "pulled")
 
 
-def test_a_folder_is_named_like_its_release(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_named_like_its_release(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     made = write_shards(tmp_path / "made", release="../mine")
@@ -255,14 +241,14 @@ def wait_for_requests(server: ReleaseServer, process: subprocess.Popen[str], cou
         time.sleep(0.005)
 
 
-def test_one_process_at_a_time(server: ReleaseServer, tmp_path: Path) -> None:
+def test_one_process_at_a_time(server, tmp_path):
     out = tmp_path / "pulled"
     pulled(server, out)
     with locked(out), pytest.raises(DbtoolError, match="another process is writing to the release"):
         pulled(server, out)
 
 
-def test_a_killed_pull_is_gone_on_with(server: ReleaseServer, folder: Path, tmp_path: Path) -> None:
+def test_a_killed_pull_is_gone_on_with(server, folder, tmp_path):
     """What came before the kill is not downloaded again."""
     out = tmp_path / "pulled"
     server.faults.seconds = 0.1

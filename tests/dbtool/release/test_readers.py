@@ -101,7 +101,7 @@ def rows(table: pa.Table, columns: list[str], nan_is_null: bool) -> list[str]:
     return sorted(map(str, (frame.fill_nan(None) if nan_is_null else frame).rows()))
 
 
-def test_the_card_shows_the_calls_of_the_docs(folder: Path) -> None:
+def test_the_card_shows_the_calls_of_the_docs(folder):
     """But those of Iceberg tables, whose address the card knows."""
     shown = programs(folder)
     assert len(shown["card"]) >= 5
@@ -131,9 +131,7 @@ READ: dict[str, Callable[[Any], pa.Table]] = {
         pytest.param("pyspark", "docs", "spark", marks=[pytest.mark.slow, needs_spark]),
     ],
 )
-def test_a_program_reads_what_dbtool_does(
-    package: str, shown: str, needed: str | None, folder: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_program_reads_what_dbtool_does(package, shown, needed, folder, request):
     if needed is not None:
         request.getfixturevalue(needed)
     names = run(folder, package, shown)
@@ -141,7 +139,7 @@ def test_a_program_reads_what_dbtool_does(
         check(folder, table, READ[package](names[table]), nan_is_null=package == "pandas")
 
 
-def test_hugging_face_finds_every_table(folder: Path, datasets: Any) -> None:
+def test_hugging_face_finds_every_table(folder, datasets):
     path = str(folder)
     assert set(datasets.get_dataset_config_names(path)) == set(MEANINGS)
     assert datasets.get_dataset_default_config_name(path) == "measurements"

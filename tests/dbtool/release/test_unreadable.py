@@ -121,9 +121,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_release_keeps_what_it_lists(
-    outcomes: Mapping[str, Sequence[Outcome]], kind: str
-) -> None:
+def test_a_release_keeps_what_it_lists(outcomes, kind):
     ingest, index, verify = outcomes[kind]
     for path, code, out, errors in (index, verify, *([] if kind == "a shard" else [ingest])):
         assert (code, out) == (1, ""), errors
@@ -133,7 +131,7 @@ def test_a_release_keeps_what_it_lists(
 
 
 @pytest.mark.slow
-def test_a_release_among_others_is_named_where_it_cannot_be_read(tmp_path: Path) -> None:
+def test_a_release_among_others_is_named_where_it_cannot_be_read(tmp_path):
     hidden: dict[Path, Path] = {}
     for kind in ("folder", "manifest", "link"):
         database = tmp_path / kind
@@ -163,7 +161,7 @@ def test_a_release_among_others_is_named_where_it_cannot_be_read(tmp_path: Path)
         assert (code, str(path) in errors) == (1, True), errors
 
 
-def test_own_runs_that_cannot_be_read_are_not_left_out(tmp_path: Path) -> None:
+def test_own_runs_that_cannot_be_read_are_not_left_out(tmp_path):
     logs = tmp_path / "logs"
     for run in ("first", "second"):
         (logs / run).mkdir(parents=True)
@@ -194,9 +192,7 @@ def test_own_runs_that_cannot_be_read_are_not_left_out(tmp_path: Path) -> None:
         assert errors.count("\n") == 1
 
 
-def test_a_disk_that_is_not_mounted_is_named_and_a_shard_that_is_gone_is_told(
-    tmp_path: Path,
-) -> None:
+def test_a_disk_that_is_not_mounted_is_named_and_a_shard_that_is_gone_is_told(tmp_path):
     release = write_digits(tmp_path / "db" / "made-up")
     path, _ = shard_paths(release)
     manifest = (release / MANIFEST).read_text()

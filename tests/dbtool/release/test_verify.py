@@ -57,7 +57,7 @@ def reasons(folder: Path) -> dict[str, str]:
     }
 
 
-def test_a_sound_release_passes(sound: Path) -> None:
+def test_a_sound_release_passes(sound):
     found = verify(sound)
     assert (found.problems, found.releases, found.shards, found.measurements) == ((), 1, 4, 169)
     both = verify(sound.parent)
@@ -78,18 +78,18 @@ def assert_flips_are_found(folder: Path, flips: int | None) -> None:
     assert reasons(folder) == {}
 
 
-def test_flipped_bytes_of_every_file_are_found(folder: Path) -> None:
+def test_flipped_bytes_of_every_file_are_found(folder):
     assert len(bytes_of(folder)) == 13
     assert_flips_are_found(folder, FLIPS)
 
 
 @pytest.mark.slow
-def test_every_flipped_byte_is_found(tmp_path: Path) -> None:
+def test_every_flipped_byte_is_found(tmp_path):
     write_shard(tmp_path, trials=[SAMPLE])
     assert_flips_are_found(tmp_path, None)
 
 
-def test_cut_missing_and_extra_files_are_found(folder: Path) -> None:
+def test_cut_missing_and_extra_files_are_found(folder):
     for name, content in bytes_of(folder).items():
         path = folder / name
         for changed in (content[:-1], content + b"\n", b""):
@@ -116,7 +116,7 @@ def test_cut_missing_and_extra_files_are_found(folder: Path) -> None:
     assert str(problem).endswith(f"{shard.name}: the manifest does not list it; remove it")
 
 
-def test_a_missing_manifest_is_one_sentence(folder: Path) -> None:
+def test_a_missing_manifest_is_one_sentence(folder):
     (folder / MANIFEST).unlink()
     for path in (folder, folder.parent):
         [problem] = verify(path).problems
@@ -124,7 +124,7 @@ def test_a_missing_manifest_is_one_sentence(folder: Path) -> None:
         assert str(problem).endswith("nothing else of that release was checked")
 
 
-def test_an_index_that_contradicts_its_shards_is_found(folder: Path) -> None:
+def test_an_index_that_contradicts_its_shards_is_found(folder):
     """Though every hash is right, as where a program of another make wrote the folder."""
     path = folder / TABLES[-1]
     rows = pq.read_table(path)
@@ -137,7 +137,7 @@ def test_an_index_that_contradicts_its_shards_is_found(folder: Path) -> None:
         )
 
 
-def test_what_a_manifest_leaves_out_is_found(folder: Path) -> None:
+def test_what_a_manifest_leaves_out_is_found(folder):
     shard, *_ = read_manifest(folder).shards
     rewrite(folder, files=tuple(each for each in read_manifest(folder).files if each != shard))
     # Its rows would be dropped silently.
@@ -153,14 +153,14 @@ def replaced(folder: Path, table: pa.Table, footer: bytes) -> str:
     return path
 
 
-def test_rows_that_do_not_go_with_the_footer_are_found(folder: Path) -> None:
+def test_rows_that_do_not_go_with_the_footer_are_found(folder):
     """Though every hash is right; see the tests of shards for what is found."""
     footer = encode_footer(whole_footer([SAMPLE]))
     path = replaced(folder, whole_table([SAMPLE]).slice(1), footer)
     assert reasons(folder) == {path: "it has 20 rows and its footer lists 21"}
 
 
-def test_numbers_of_rows_that_contradict_a_shard_are_found(folder: Path) -> None:
+def test_numbers_of_rows_that_contradict_a_shard_are_found(folder):
     [first, *others] = read_manifest(folder).shards
     files = [each for each in read_manifest(folder).files if each.path != first.path]
     wrong = msgspec.structs.replace(first, rows=7)
@@ -169,7 +169,7 @@ def test_numbers_of_rows_that_contradict_a_shard_are_found(folder: Path) -> None
     assert reasons(folder) == {first.path: f"it has {first.rows} rows and the manifest lists 7"}
 
 
-def test_a_shard_of_a_name_of_another_study_is_found(folder: Path) -> None:
+def test_a_shard_of_a_name_of_another_study_is_found(folder):
     old = read_manifest(folder).shards[0].path
     new = old.replace("batch_size=", "batch_size=9")
     (folder / new).parent.mkdir(parents=True)
@@ -178,7 +178,7 @@ def test_a_shard_of_a_name_of_another_study_is_found(folder: Path) -> None:
     assert reasons(folder) == {new: "its name is not that of its study and its contents"}
 
 
-def test_trials_that_are_there_twice_are_found(folder: Path) -> None:
+def test_trials_that_are_there_twice_are_found(folder):
     other = (0, "COMPLETE", {"learning_rate": 0.2}, curve([0.9, 0.5, 0.3, 0.2, 0.05]))
     shard = write_shard(folder.with_name("other"), trials=[other], workload=SGD, batch_size=64)
     path = shard.relative_to(folder.with_name("other")).as_posix()
@@ -196,7 +196,7 @@ def test_trials_that_are_there_twice_are_found(folder: Path) -> None:
         ("empty", "is not a release folder: there is no manifest.json in it"),
     ],
 )
-def test_what_is_no_release(tmp_path: Path, name: str, reason: str) -> None:
+def test_what_is_no_release(tmp_path, name, reason):
     path = tmp_path / name
     match name:
         case "pipe":
@@ -209,7 +209,7 @@ def test_what_is_no_release(tmp_path: Path, name: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_nothing_that_is_no_file_is_waited_for(folder: Path, kind: str) -> None:
+def test_nothing_that_is_no_file_is_waited_for(folder, kind):
     for name, content in bytes_of(folder).items():
         path = folder / name
         path.unlink()
@@ -229,7 +229,7 @@ def test_nothing_that_is_no_file_is_waited_for(folder: Path, kind: str) -> None:
         assert set(reasons(folder)) == {"more", "measurements/more.parquet"}
 
 
-def test_progress_is_told(sound: Path) -> None:
+def test_progress_is_told(sound):
     told: list[tuple[int, int]] = []
     verify(sound, lambda done, total: told.append((done, total)))
     total = sum(file.bytes for file in read_manifest(sound).shards)

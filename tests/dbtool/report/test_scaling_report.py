@@ -1,7 +1,6 @@
 """Rows and words of a made-up release in which all answers are planted."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -55,7 +54,7 @@ def found(db: Database) -> ScalingReport:
     return db.scaling("*")
 
 
-def test_critical_batch_sizes(found: ScalingReport) -> None:
+def test_critical_batch_sizes(found):
     rows = found.rows("critical")
     assert rows["verdict"].to_list() == ["identified"] * 6
     for row in rows.filter(definition="tradeoff").iter_rows(named=True):
@@ -66,14 +65,14 @@ def test_critical_batch_sizes(found: ScalingReport) -> None:
     assert rows["fewest_steps"][0] == pytest.approx(FEWEST["adam"], rel=0.05)
 
 
-def test_regimes_have_knees(found: ScalingReport) -> None:
+def test_regimes_have_knees(found):
     for row in found.rows("regimes").iter_rows(named=True):
         assert row["bend_low"] < 1 < row["bend_high"]
         assert row["perfect_to_low"] < 0.19 * CRITICAL < row["perfect_to_high"]
         assert row["useful_to_low"] < 5.3 * CRITICAL < row["useful_to_high"]
 
 
-def test_steps_are_those_of_the_best_of_all(found: ScalingReport) -> None:
+def test_steps_are_those_of_the_best_of_all(found):
     rows = found.rows("steps").filter(workload="mnist/fc_64_64_64/sgd", batch_size=64.0)
     assert rows.select("trials", "after", "steps").rows() == [(6, 198.0, 200.0)]
     # Six trials cannot bound the median of the best of six from below.
@@ -81,7 +80,7 @@ def test_steps_are_those_of_the_best_of_all(found: ScalingReport) -> None:
     assert rows["fitted"].item() == pytest.approx(200, rel=0.02)
 
 
-def test_the_study_that_searched_wider_is_a_bound(found: ScalingReport) -> None:
+def test_the_study_that_searched_wider_is_a_bound(found):
     adam, sgd = found.answers
     assert (adam.scaling.windowed, adam.scaling.wide) == (SIZES[1:], [1])
     assert (sgd.scaling.windowed, sgd.scaling.wide) == ([], [])
@@ -92,13 +91,13 @@ def test_the_study_that_searched_wider_is_a_bound(found: ScalingReport) -> None:
     assert "At 1 it was in the whole space" in said
 
 
-def test_learning_rates(found: ScalingReport) -> None:
+def test_learning_rates(found):
     rows = found.rows("learning_rates").filter(batch_size=32.0)
     assert rows["best"].to_list() == pytest.approx([0.32, 0.32])
     assert rows["trials"].to_list() == [6, 6]
 
 
-def test_noise_scale_beside_the_critical_batch_size(found: ScalingReport) -> None:
+def test_noise_scale_beside_the_critical_batch_size(found):
     rows = found.rows("noise_scale").filter(workload="mnist/fc_64_64_64/sgd", batch_size=64)
     assert rows.select("phase", "noise_scale", "trials").rows() == [(1, NOISE_SCALE, 6)]
     assert rows["ratio"].item() == pytest.approx(NOISE_SCALE / CRITICAL, rel=0.05)
@@ -112,7 +111,7 @@ def test_noise_scale_beside_the_critical_batch_size(found: ScalingReport) -> Non
     assert "times the critical batch size" in said
 
 
-def test_optimizers_are_compared(found: ScalingReport) -> None:
+def test_optimizers_are_compared(found):
     rows = found.rows("comparison")
     assert rows.select("optimizer", "other").unique().rows() == [("adam", "sgd")]
     assert rows["win"].to_list() == [1.0] * len(SIZES)
@@ -123,7 +122,7 @@ def test_optimizers_are_compared(found: ScalingReport) -> None:
     ]
 
 
-def test_rows_that_there_are_none_of(found: ScalingReport, tmp_path: Path) -> None:
+def test_rows_that_there_are_none_of(found, tmp_path):
     with pytest.raises(UsageError, match="unknown kind of rows 'critcal'; closest: critical"):
         found.rows("critcal")
     file = tmp_path / "steps.csv"

@@ -115,7 +115,7 @@ def counted() -> dict[tuple[str, int], list[float]]:
     return found
 
 
-def test_medians_are_what_the_lines_of_the_logs_say(tmp_path: Path) -> None:
+def test_medians_are_what_the_lines_of_the_logs_say(tmp_path):
     dbtool.import_source("mlperf", ATLAS / "mlperf_logs.tar.xz", into=tmp_path)
     expected: dict[str, dict[int, int | None]] = defaultdict(dict)
     for (benchmark, batch_size), steps in counted().items():
@@ -130,7 +130,7 @@ def test_medians_are_what_the_lines_of_the_logs_say(tmp_path: Path) -> None:
             assert dict(found) == medians, workload
 
 
-def test_the_page_has_what_its_commands_print(tmp_path: Path) -> None:
+def test_the_page_has_what_its_commands_print(tmp_path):
     for name, path in SOURCES.items():
         dbtool.import_source(name, ATLAS / path, into=tmp_path / "db")
     page = Path(shutil.copy(DOCS / "atlas.md", tmp_path))

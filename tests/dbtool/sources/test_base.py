@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -38,7 +37,7 @@ class MadeUp:
         return self.shards(addition)
 
 
-def test_trials_that_are_there_are_left_out(tmp_path: Path) -> None:
+def test_trials_that_are_there_are_left_out(tmp_path):
     folder = tmp_path / "release"
     add_source(MadeUp(lambda _: [shard(trial(0), trial(2))]), folder)
     grown = [shard(trial(0), trial(1), trial(2), trial(3)), shard(trial(0), batch_size=32)]
@@ -50,7 +49,7 @@ def test_trials_that_are_there_are_left_out(tmp_path: Path) -> None:
     assert verify(folder).measurements == 105
 
 
-def test_of_a_list_nothing_is_added_where_a_part_clashes(tmp_path: Path) -> None:
+def test_of_a_list_nothing_is_added_where_a_part_clashes(tmp_path):
     folder = tmp_path / "release"
     add_source(MadeUp(lambda _: [shard(trial(0))]), folder)
     clashing = [shard(trial(0), batch_size=32), shard(trial(0, 0.2))]
@@ -71,7 +70,7 @@ def test_of_a_list_nothing_is_added_where_a_part_clashes(tmp_path: Path) -> None
     assert 2 <= len(shard_paths(folder)) < 7
 
 
-def test_a_generator_sees_what_was_added_and_ends_with_the_addition(tmp_path: Path) -> None:
+def test_a_generator_sees_what_was_added_and_ends_with_the_addition(tmp_path):
     seen: list[int | str] = []
 
     def shards(addition: Addition) -> Iterator[NewShard]:
@@ -92,7 +91,7 @@ def test_a_generator_sees_what_was_added_and_ends_with_the_addition(tmp_path: Pa
     assert len(shard_paths(tmp_path / "release")) == 8
 
 
-def test_what_is_malformed_is_told_and_the_rest_is_stored(tmp_path: Path) -> None:
+def test_what_is_malformed_is_told_and_the_rest_is_stored(tmp_path):
     def shards(addition: Addition) -> Iterator[NewShard]:
         addition.report.leave_out(MalformedError("a.log", "it has no end"), trials=2)
         addition.report.oddities["nan"] += 3

@@ -144,9 +144,7 @@ PLACES: Mapping[str, tuple[str, str, int, Any, list[tuple[Any, dict[str, Any]]],
 
 
 @pytest.mark.parametrize("case", PLACES)
-def test_steps_are_counted_from_a_log_s_own_numbers(
-    tmp_path: Path, read: Callable[[], tuple[Report, list[Any]]], case: str
-) -> None:
+def test_steps_are_counted_from_a_log_s_own_numbers(tmp_path, read, case):
     where, benchmark, batch_size, samples, evaluations, steps = PLACES[case]
     text = log(benchmark, batch_size, evaluations, train_samples=samples)
     write(tmp_path / "logs", where, text)
@@ -155,9 +153,7 @@ def test_steps_are_counted_from_a_log_s_own_numbers(
     assert [row[4] for row in rows] == steps
 
 
-def test_a_run_keeps_its_setting_its_times_and_its_division(
-    tmp_path: Path, read: Callable[[], tuple[Report, list[Any]]]
-) -> None:
+def test_a_run_keeps_its_setting_its_times_and_its_division(tmp_path, read):
     evaluations = [(0.4, {"epoch_num": 4}), (0.8, {"epoch_num": 8})]
     ended: dict[str, Any] = {"lars_opt_base_learning_rate": 12.5, "train_samples": 1_281_167}
     write(tmp_path / "logs", "training_results_v3.0", log("resnet", 4_096, evaluations, **ended))
@@ -208,9 +204,7 @@ def test_a_run_keeps_its_setting_its_times_and_its_division(
     }
 
 
-def test_odd_logs_are_named_with_the_reason(
-    tmp_path: Path, read: Callable[[], tuple[Report, list[Any]]]
-) -> None:
+def test_odd_logs_are_named_with_the_reason(tmp_path, read):
     evaluations = [(0.4, {"epoch_num": 4}), (0.8, {"epoch_num": 8})]
     whole = log("resnet", 4_096, evaluations, train_samples=1_281_167)
     odd = {
@@ -244,9 +238,7 @@ def test_odd_logs_are_named_with_the_reason(
         ]
 
 
-def test_a_file_of_two_runs_is_two_trials(
-    tmp_path: Path, read: Callable[[], tuple[Report, list[Any]]]
-) -> None:
+def test_a_file_of_two_runs_is_two_trials(tmp_path, read):
     first = log("resnet", 4_096, [(0.8, {"epoch_num": 8})], train_samples=1_281_167)
     again = mllog("run_start", None, 20_000) + mllog("eval_accuracy", 0.77, 21_000, epoch_num=9)
     write(tmp_path / "logs", "training_results_v1.0", first + again)
@@ -254,9 +246,7 @@ def test_a_file_of_two_runs_is_two_trials(
     assert [(row[2], row[4]) for row in rows] == [(0, 2_502), (1, 2_815)]
 
 
-def test_lines_before_v07_and_strings_and_pairs_are_read(
-    tmp_path: Path, read: Callable[[], tuple[Report, list[Any]]]
-) -> None:
+def test_lines_before_v07_and_strings_and_pairs_are_read(tmp_path, read):
     lines = [
         ':::MLL 1560.500 submission_benchmark: {"value": "maskrcnn", "metadata": {}}',
         ':::MLPv0.6.0 maskrcnn 1560.600 (train.py:3) global_batch_size: {"value": 128}',
@@ -272,9 +262,7 @@ def test_lines_before_v07_and_strings_and_pairs_are_read(
     assert rows[0][5] == {"val_mask_average_precision": 0.35, "seconds": 2.0}
 
 
-def test_a_run_has_the_accelerators_of_its_system(
-    tmp_path: Path, read: Callable[[], tuple[Report, list[Any]]]
-) -> None:
+def test_a_run_has_the_accelerators_of_its_system(tmp_path, read):
     counts = {"large": ("64", "8"), "small": (1, 4), "none": ("1", "N/A"), "odd": (None, None)}
     for number, system in enumerate([*counts, "missing"]):
         text = log("bert", 448, [(0.72, {"epoch_num": 4_480 + number * 448})])
@@ -292,7 +280,7 @@ def test_a_run_has_the_accelerators_of_its_system(
     assert found == {"large": 512, "small": 4, "none": None, "odd": None, "missing": None}
 
 
-def test_archives_are_read_without_unpacking_them(tmp_path: Path) -> None:
+def test_archives_are_read_without_unpacking_them(tmp_path):
     text = log("resnet", 4_096, [(0.8, {"epoch_num": 8})], train_samples=1_281_167).encode()
     (tmp_path / "logs").mkdir()
     with tarfile.open(tmp_path / "logs" / "round.tar.gz", "w:gz") as tar:
@@ -303,9 +291,7 @@ def test_archives_are_read_without_unpacking_them(tmp_path: Path) -> None:
     assert (report.trials, report.unused) == (1, {})
 
 
-def test_parts_of_a_source_come_one_after_the_other(
-    tmp_path: Path, read: Callable[[], tuple[Report, list[Any]]]
-) -> None:
+def test_parts_of_a_source_come_one_after_the_other(tmp_path, read):
     first, second = (
         log("resnet", 4_096, [(value, {"epoch_num": 8})] * 2, train_samples=1_281_167)
         for value in (0.8, 0.9)
@@ -321,7 +307,7 @@ def test_parts_of_a_source_come_one_after_the_other(
     assert [(row[2], row[5]["val_accuracy"]) for row in rows] == [(0, 0.8), (1, 0.9)]
 
 
-def test_reference_points_are_runs_to_the_target_each_once(tmp_path: Path) -> None:
+def test_reference_points_are_runs_to_the_target_each_once(tmp_path):
     point = {
         "Benchmark": "resnet",
         "BS": 1_632,
@@ -358,7 +344,7 @@ def test_reference_points_are_runs_to_the_target_each_once(tmp_path: Path) -> No
     ]
 
 
-def test_the_catalogue_is_sound() -> None:
+def test_the_catalogue_is_sound():
     gpt3 = next(each for each in benchmarks() if each.benchmark == "gpt3")
     definition = gpt3.described().definition
     assert definition is not None

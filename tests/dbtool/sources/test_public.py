@@ -64,13 +64,11 @@ def packed(repository: Path, top: str) -> Path:
     return target
 
 
-def test_the_tree_of_an_archive_is_git_s_own(repository: Path) -> None:
+def test_the_tree_of_an_archive_is_git_s_own(repository):
     assert tree_id(packed(repository, "x-0123")) == git(repository, "rev-parse", "HEAD:")
 
 
-def test_a_repository_is_fetched_as_its_host_packs_it(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repository_is_fetched_as_its_host_packs_it(repository, tmp_path, monkeypatch):
     [part] = parts_of("opda")
     own = msgspec.structs.replace(part, tree=git(repository, "rev-parse", "HEAD:"))
     monkeypatch.setattr("dbtool.sources.public.catalog.parts_of", lambda _name: (own,))
@@ -96,7 +94,7 @@ def test_a_repository_is_fetched_as_its_host_packs_it(
     assert not list((tmp_path / "other").glob("*.gz"))
 
 
-def test_every_source_is_read_by_its_name_and_the_names_of_its_parts(tmp_path: Path) -> None:
+def test_every_source_is_read_by_its_name_and_the_names_of_its_parts(tmp_path):
     for name, source in public_sources().items():
         assert parts_of(name) == source.part
         assert public_source(source.part[-1].name, tmp_path).about.release == name
@@ -105,7 +103,7 @@ def test_every_source_is_read_by_its_name_and_the_names_of_its_parts(tmp_path: P
         parts_of("mlperf-v9")
 
 
-def test_searches_keep_their_space_and_their_curves(tmp_path: Path) -> None:
+def test_searches_keep_their_space_and_their_curves(tmp_path):
     images = {
         "iteration": 3,
         "nan_train_loss": False,
@@ -162,7 +160,7 @@ def test_searches_keep_their_space_and_their_curves(tmp_path: Path) -> None:
     ]
 
 
-def test_logs_of_optimizers_may_hold_several_runs(tmp_path: Path) -> None:
+def test_logs_of_optimizers_may_hold_several_runs(tmp_path):
     folder = tmp_path / "results" / "20260430_adamh"
     folder.mkdir(parents=True)
     run = "step:0/250 val_loss:10.8 train_time:0.0s\nstep:250/250 val_loss:{} train_time:500ms\n"
@@ -184,7 +182,7 @@ def test_logs_of_optimizers_may_hold_several_runs(tmp_path: Path) -> None:
     ]
 
 
-def test_batch_sizes_in_seconds_of_audio_are_samples(tmp_path: Path) -> None:
+def test_batch_sizes_in_seconds_of_audio_are_samples(tmp_path):
     (tmp_path / "csv").mkdir()
     (tmp_path / "csv" / "val_loss_contrastive.csv").write_text(
         "step,batch size,value\n5000,87.5 sec,6684.4\n5000,10 min,6000\n"
@@ -200,7 +198,7 @@ def test_batch_sizes_in_seconds_of_audio_are_samples(tmp_path: Path) -> None:
     ]
 
 
-def test_a_damaged_archive_says_so(tmp_path: Path, repository: Path) -> None:
+def test_a_damaged_archive_says_so(tmp_path, repository):
     whole = packed(repository, "x").read_bytes()
     (tmp_path / "cut.tar.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="it is damaged"):
@@ -219,8 +217,8 @@ def test_a_damaged_archive_says_so(tmp_path: Path, repository: Path) -> None:
 
 
 def test_a_source_is_fetched_from_a_folder_and_imported_by_its_name(
-    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, repository, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     [part] = parts_of("modded-nanogpt")
     with pytest.raises(UsageError, match="get it with `dbtool fetch modded-nanogpt`"):

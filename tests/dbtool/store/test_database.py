@@ -6,9 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 import dbtool
-from dbtool.database import Database
 from tests.support.made_up import DIGITS, LETTERS
 from tests.support.queries import ENDLESS
 
@@ -44,7 +41,7 @@ with dbtool.open(sys.argv[1]) as db:
 """
 
 
-def test_what_the_database_holds(db: Database) -> None:
+def test_what_the_database_holds(db):
     assert db.releases()["release"].to_list() == ["first", "second"]
     assert db.workloads().select("release", "workload").rows() == [
         ("first", DIGITS),
@@ -62,7 +59,7 @@ def test_what_the_database_holds(db: Database) -> None:
     ]
 
 
-def test_steps_to_result(db: Database) -> None:
+def test_steps_to_result(db):
     found = db.steps(DIGITS, release="first")
     # 0.05 at the fourth evaluation of batch size 8, 0.04 at the third of 64.
     assert found.select("batch_size", "steps", "trial_id", "value").rows() == [
@@ -73,7 +70,7 @@ def test_steps_to_result(db: Database) -> None:
     assert letters["steps"].to_list() == [10]
 
 
-def test_steps_are_told_in_examples(db: Database) -> None:
+def test_steps_are_told_in_examples(db):
     found = db.steps(DIGITS, release="first", by="examples")
     assert found.select("batch_size", "examples", "trial_id").rows() == [(8, 240, 1), (64, 1280, 1)]
     assert found.columns == [
@@ -92,7 +89,7 @@ def test_steps_are_told_in_examples(db: Database) -> None:
         *((text, [0, 32, 48, 112, 128]) for text in (None, "{}", '{"batch_schedule": "none"}')),
     ],
 )
-def test_examples_by_hand(db: Database, definition: str | None, examples: list[int]) -> None:
+def test_examples_by_hand(db, definition, examples):
     rows = db.sql(
         "SELECT examples_after(step, 16, $definition::JSON) "
         "FROM (VALUES (0), (2), (3), (7), (8)) AS steps(step) ORDER BY step",
@@ -101,7 +98,7 @@ def test_examples_by_hand(db: Database, definition: str | None, examples: list[i
     assert [found for (found,) in rows] == examples
 
 
-def test_macros_tell_the_metaparameters_of_the_best_trial(db: Database) -> None:
+def test_macros_tell_the_metaparameters_of_the_best_trial(db):
     columns = "SELECT batch_size, trial_id, learning_rate, momentum FROM"
     for macro in (
         "steps_to_result('first', $name, NULL, NULL, 100)",
@@ -111,7 +108,7 @@ def test_macros_tell_the_metaparameters_of_the_best_trial(db: Database) -> None:
         assert rows == [(8, 1, 0.1, 0.9), (64, 1, 0.1, 0.9)]
 
 
-def test_a_release_of_its_own(path: Path) -> None:
+def test_a_release_of_its_own(path):
     with dbtool.open(path, release="second") as db:
         assert repr(db) == f"<dbtool.Database {path}, release='second'>"
         assert db.workloads()["release"].unique().to_list() == ["second"]
@@ -120,7 +117,7 @@ def test_a_release_of_its_own(path: Path) -> None:
         assert db.workloads(release="first").height == 2
 
 
-def test_results_in_every_form(db: Database) -> None:
+def test_results_in_every_form(db):
     pytest.importorskip("pandas")
     result = db.sql(
         "SELECT trial_id, metaparameters AS m, seed + 0.5 AS half, sum(steps) OVER () AS total "
@@ -145,7 +142,7 @@ def test_results_in_every_form(db: Database) -> None:
     assert "<table" in result._repr_html_()
 
 
-def test_names_are_shown_whole_unless_another_length_was_chosen(db: Database) -> None:
+def test_names_are_shown_whole_unless_another_length_was_chosen(db):
     name = "mnist_subsets/mnist_27500/simple_cnn_base/nesterov_momentum"
     result = db.sql("SELECT $name AS workload", name=name)
     assert name in repr(result)
@@ -154,7 +151,7 @@ def test_names_are_shown_whole_unless_another_length_was_chosen(db: Database) ->
         assert "mnist…" in repr(result)
 
 
-def test_whole_numbers_beyond_64_bits_stay(db: Database) -> None:
+def test_whole_numbers_beyond_64_bits_stay(db):
     [(number,)] = db.sql("SELECT 2::HUGEINT ** 100 AS number").rows()
     assert int(number) == 2**100
 
@@ -169,7 +166,7 @@ def test_whole_numbers_beyond_64_bits_stay(db: Database) -> None:
         ("SELECT INTERVAL 1 MONTH", "polars"),
     ],
 )
-def test_values_that_python_cannot_hold(db: Database, query: str, form: str) -> None:
+def test_values_that_python_cannot_hold(db, query, form):
     result = db.sql(query)
     assert len(result.arrow()) == 1
     try:
@@ -179,7 +176,7 @@ def test_values_that_python_cannot_hold(db: Database, query: str, form: str) -> 
         assert re.search(r"cannot hold the rows .* or take \.arrow\(\)$", str(error))  # noqa: PT017
 
 
-def test_without_pandas(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas(db, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(dbtool.DbtoolError, match="install it with `pip install pandas`"):
         db.sql("SELECT 1").pandas()
@@ -217,15 +214,13 @@ def test_without_pandas(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_mistakes_are_one_sentence(
-    db: Database, ask: Callable[[Database], object], sentence: str
-) -> None:
+def test_mistakes_are_one_sentence(db, ask, sentence):
     with pytest.raises(dbtool.DbtoolError, match=re.escape(sentence)) as error:
         ask(db)
     assert "\n" not in str(error.value)
 
 
-def test_a_closed_database_says_so(path: Path) -> None:
+def test_a_closed_database_says_so(path):
     with dbtool.open(str(path)) as db:
         result = db.sql("SELECT 1 AS one")
         frame = db.measurements(DIGITS)
@@ -236,7 +231,7 @@ def test_a_closed_database_says_so(path: Path) -> None:
         frame.collect()
 
 
-def test_threads_share_a_database(db: Database) -> None:
+def test_threads_share_a_database(db):
     wrong: list[object] = []
 
     def ask(size: int) -> None:
@@ -254,7 +249,7 @@ def test_threads_share_a_database(db: Database) -> None:
     assert not wrong
 
 
-def test_a_frame_that_was_not_read_to_its_end_keeps_nobody_waiting(path: Path) -> None:
+def test_a_frame_that_was_not_read_to_its_end_keeps_nobody_waiting(path):
     done = subprocess.run(
         [sys.executable, "-c", NOT_TO_THE_END, str(path)],
         capture_output=True,
@@ -265,7 +260,7 @@ def test_a_frame_that_was_not_read_to_its_end_keeps_nobody_waiting(path: Path) -
     assert (done.returncode, done.stdout) == (0, "True\n[(1,)]\n"), done.stderr
 
 
-def test_closing_ends_what_other_threads_ask(path: Path) -> None:
+def test_closing_ends_what_other_threads_ask(path):
     with dbtool.open(str(path)) as db, ThreadPoolExecutor(1) as thread:
         begun = threading.Event()
 
@@ -282,13 +277,13 @@ def test_closing_ends_what_other_threads_ask(path: Path) -> None:
             asked.result()
 
 
-def test_rows_do_not_end_silently_where_the_database_is_closed(path: Path) -> None:
+def test_rows_do_not_end_silently_where_the_database_is_closed(path):
     db = dbtool.open(str(path))
     with pytest.raises(dbtool.DbtoolError, match="the database was closed"), db.cursor():
         db.close()
 
 
-def test_ctrl_c_ends_a_query_and_not_the_database(path: Path) -> None:
+def test_ctrl_c_ends_a_query_and_not_the_database(path):
     with subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, str(path)],
         stdout=subprocess.PIPE,

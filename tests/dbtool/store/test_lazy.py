@@ -27,7 +27,7 @@ def same(found: pl.DataFrame, expected: pl.DataFrame) -> bool:
     return found.sort(KEYS).equals(expected.sort(KEYS))
 
 
-def test_every_row_and_column(db: Database, everything: pl.DataFrame) -> None:
+def test_every_row_and_column(db, everything):
     frame = db.measurements()
     assert frame.collect_schema() == everything.schema
     assert same(frame.collect(), everything)
@@ -35,7 +35,7 @@ def test_every_row_and_column(db: Database, everything: pl.DataFrame) -> None:
     assert everything.height == 4 * (31 + 31 + 11) + 11
 
 
-def test_named_rows(db: Database, everything: pl.DataFrame) -> None:
+def test_named_rows(db, everything):
     found = db.measurements("digits/*", batch_size=[8, 64], trial_id=1, release="first").collect()
     taken = everything.filter(workload=DIGITS, trial_id=1, release="first")
     assert same(found, taken)
@@ -47,13 +47,13 @@ def test_named_rows(db: Database, everything: pl.DataFrame) -> None:
     ]
 
 
-def test_metaparameters_without_other_columns(db: Database) -> None:
+def test_metaparameters_without_other_columns(db):
     frame = db.measurements(DIGITS, release="first").filter(pl.col("batch_size") == 64)
     rates = frame.group_by("learning_rate", "momentum").len().sort("learning_rate")
     assert rates.collect().rows() == [(0.01, 0.5, 31), (0.1, 0.9, 31), (9.0, 0.9, 11)]
 
 
-def test_a_frame_says_what_it_is(db: Database) -> None:
+def test_a_frame_says_what_it_is(db):
     told = db.measurements(DIGITS, batch_size=[8, 64], trial_id=1, release="first").explain()
     assert "PYTHON[dbtool measurements]" in told
     assert f"workload {DIGITS}, batch sizes 8, 64, trial 1, release first; collect" in told
@@ -107,13 +107,11 @@ def filters(draw: st.DrawFn) -> pl.Expr:
 
 
 @given(predicate=filters())
-def test_filters_keep_what_polars_keeps(
-    db: Database, everything: pl.DataFrame, predicate: pl.Expr
-) -> None:
+def test_filters_keep_what_polars_keeps(db, everything, predicate):
     assert same(db.measurements().filter(predicate).collect(), everything.filter(predicate))
 
 
-def test_first_rows_of_a_filter(db: Database, everything: pl.DataFrame) -> None:
+def test_first_rows_of_a_filter(db, everything):
     frame = db.measurements(DIGITS, release="first").filter(pl.col("step") == 30)
     assert frame.head(3).collect().height == 3
     assert frame.select("step").head(100).collect()["step"].to_list() == [30] * 4

@@ -26,9 +26,7 @@ def release(folder: Path, name: str = "made-up") -> Path:
     return folder
 
 
-def test_the_option_goes_before_the_variable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_option_goes_before_the_variable(tmp_path, monkeypatch):
     option, variable = release(tmp_path / "a" / "one"), release(tmp_path / "b" / "two")
     monkeypatch.setenv("DBTOOL_DB", str(variable.parent))
     assert named_location(option).folders == [option]
@@ -43,7 +41,7 @@ def test_the_option_goes_before_the_variable(
         folder_to_write(tmp_path / "file", "mine")
 
 
-def test_a_release_a_folder_of_them_and_a_url_are_named_alike(tmp_path: Path) -> None:
+def test_a_release_a_folder_of_them_and_a_url_are_named_alike(tmp_path):
     first, second = release(tmp_path / "1", "first"), release(tmp_path / "2", "second")
     (tmp_path / "others").mkdir()
     assert named_location(tmp_path).folders == [first, second]
@@ -55,7 +53,7 @@ def test_a_release_a_folder_of_them_and_a_url_are_named_alike(tmp_path: Path) ->
         assert db.releases()["release"].to_list() == ["first", "second"]
 
 
-def test_a_folder_whose_name_is_not_text_is_refused(tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_not_text_is_refused(tmp_path):
     folder = tmp_path / os.fsdecode(b"\xff")
     with pytest.raises(UsageError, match="is not UTF-8 text: name another one"):
         release(folder)
@@ -68,14 +66,14 @@ def test_a_folder_whose_name_is_not_text_is_refused(tmp_path: Path) -> None:
     assert named_location(tmp_path).folders == [tmp_path / "a"]
 
 
-def test_two_folders_of_one_release_are_refused(tmp_path: Path) -> None:
+def test_two_folders_of_one_release_are_refused(tmp_path):
     release(tmp_path / "1")
     release(tmp_path / "2")
     with pytest.raises(DbtoolError, match=r"1 and .*2 both hold a release 'made-up': move one"):
         dbtool.open(tmp_path)
 
 
-def test_what_is_no_release_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_release_is_named(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="none, which --db names, does not exist: name a release"):
         named_location(tmp_path / "none")
     monkeypatch.setenv("DBTOOL_DB", str(tmp_path))
@@ -89,7 +87,7 @@ def test_what_is_no_release_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("part", [None, Slice(2, 3)])
-def test_a_sweep_that_has_written_nothing_yet_is_told(tmp_path: Path, part: Slice | None) -> None:
+def test_a_sweep_that_has_written_nothing_yet_is_told(tmp_path, part):
     runs = tmp_path / "runs"
     working = "a sweep is at work in .*, which --db names, and has written no trials yet: ask again"
     with only_writer(runs, part, "abc"):
@@ -108,7 +106,7 @@ def test_a_sweep_that_has_written_nothing_yet_is_told(tmp_path: Path, part: Slic
         named_location(tmp_path)
 
 
-def test_the_users_own_releases_are_open_beside_the_bundled_one() -> None:
+def test_the_users_own_releases_are_open_beside_the_bundled_one():
     assert named_location(None).folders == [bundled_release()]
     own = folder_to_write(None, "mine")
     assert own == platformdirs.user_data_path("dbtool") / "releases" / "mine"
@@ -130,5 +128,5 @@ def test_the_users_own_releases_are_open_beside_the_bundled_one() -> None:
         ("..", "%2E."),
     ],
 )
-def test_a_folder_of_a_release_lies_where_it_should(release: str, folder: str) -> None:
+def test_a_folder_of_a_release_lies_where_it_should(release, folder):
     assert folder_name(release) == folder

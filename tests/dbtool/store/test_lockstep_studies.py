@@ -56,27 +56,27 @@ def steps(db: Database, goal: float | None = None) -> list[tuple[Any, ...]]:
     return found.select("batch_size", "steps", "trial_id", "trials", "stopped_at").rows()
 
 
-def test_dropped_trials_count_where_trials_are_dropped(db: Database) -> None:
+def test_dropped_trials_count_where_trials_are_dropped(db):
     # The INCOMPLETE trial at 16 was stopped for some other reason, and does not count.
     assert steps(db) == [(8, 40, 1, 3, 40), (16, None, None, 1, None)]
     # What a dropped trial measured before it was counts as well.
     assert steps(db, 0.3)[0] == (8, 10, 0, 3, 40)
 
 
-def test_beyond_its_goal_a_study_that_stopped_tells_nothing(db: Database) -> None:
+def test_beyond_its_goal_a_study_that_stopped_tells_nothing(db):
     assert steps(db, 0.05) == [(8, None, None, 3, 40), (16, None, None, 1, None)]
 
 
-def test_a_scaling_tells_what_nobody_knows_from_what_no_trial_reached(db: Database) -> None:
+def test_a_scaling_tells_what_nobody_knows_from_what_no_trial_reached(db):
     told = " ".join(str(db.scaling(WORKLOAD, goal=0.05, trials=1)).split())
     assert "At 8 steps are unknown, since the search ended first; that counts" in told
     assert "At 16 the goal was not reached; that counts" in told
 
 
-def test_a_figure_tells_what_nobody_knows_from_what_no_trial_reached(folder: Path) -> None:
+def test_a_figure_tells_what_nobody_knows_from_what_no_trial_reached(folder):
     write_shard(folder, workload=WORKLOAD, batch_size=32, trials=[trial(0, "COMPLETE", (8, 0.04))])
 
-    def points(db: Database, goal: float) -> list[tuple[Any, ...]]:
+    def points(db, goal):
         request = Request(goal=goal, workloads=(WORKLOAD,))
         rows = read_points(db, find_figure("steps"), request).rows
         return rows.select("x", "y", "is_unknown").rows()
@@ -87,8 +87,8 @@ def test_a_figure_tells_what_nobody_knows_from_what_no_trial_reached(folder: Pat
         assert points(db, 0.03) == [(16, None, False), (32, None, False)]
 
 
-def test_a_stopped_curve_has_no_best_value_but_within_its_steps(db: Database) -> None:
-    def best(most_steps: int | None) -> list[tuple[Any, ...]]:
+def test_a_stopped_curve_has_no_best_value_but_within_its_steps(db):
+    def best(most_steps):
         return db.best(WORKLOAD, most_steps=most_steps).select("batch_size", "value").rows()
 
     assert best(None) == [(16, 0.3)]
@@ -97,7 +97,7 @@ def test_a_stopped_curve_has_no_best_value_but_within_its_steps(db: Database) ->
     assert best(41) == []
 
 
-def test_a_search_is_part_of_its_study_and_published(folder: Path, tmp_path: Path) -> None:
+def test_a_search_is_part_of_its_study_and_published(folder, tmp_path):
     query = "SELECT batch_size, search, stopped FROM studies ORDER BY batch_size"
     with open_database(folder) as db:
         held, expected = db.sql(query).rows(), steps(db)
@@ -109,7 +109,7 @@ def test_a_search_is_part_of_its_study_and_published(folder: Path, tmp_path: Pat
         assert (db.sql(query).rows(), steps(db)) == (held, expected)
 
 
-def test_a_goal_that_nobody_got_past_is_the_reason_for_an_empty_figure(tmp_path: Path) -> None:
+def test_a_goal_that_nobody_got_past_is_the_reason_for_an_empty_figure(tmp_path):
     write_shard(
         tmp_path / "release", workload=WORKLOAD, batch_size=8, trials=STOPPED, search=SEARCH
     )

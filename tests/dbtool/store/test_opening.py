@@ -48,7 +48,7 @@ def failure(folder: Path, query: str = COUNT) -> str:
 
 
 @pytest.mark.parametrize("every", [293, pytest.param(1, marks=pytest.mark.slow)])
-def test_every_flipped_byte_of_a_shard_is_noticed(folder: Path, every: int) -> None:
+def test_every_flipped_byte_of_a_shard_is_noticed(folder, every):
     """By the question that would read it, also where others were asked before."""
     chance = random.Random(1)
     with open_database(folder) as db:
@@ -68,7 +68,7 @@ def test_every_flipped_byte_of_a_shard_is_noticed(folder: Path, every: int) -> N
 
 
 @pytest.mark.parametrize("kind", ["gone", "short", "long", "pipe"])
-def test_a_shard_that_is_not_what_was_listed(folder: Path, kind: str) -> None:
+def test_a_shard_that_is_not_what_was_listed(folder, kind):
     """Also the one that is opened for its columns, of which DuckDB would say it is no Parquet."""
     smallest, *_, largest = sorted(read_manifest(folder).shards, key=lambda file: file.bytes)
     for file in (smallest, largest):
@@ -87,7 +87,7 @@ def test_a_shard_that_is_not_what_was_listed(folder: Path, kind: str) -> None:
         path.write_bytes(content)
 
 
-def test_what_was_sound_is_not_read_again(folder: Path) -> None:
+def test_what_was_sound_is_not_read_again(folder):
     told: list[tuple[int, int]] = []
 
     def ask() -> int:
@@ -122,15 +122,13 @@ def test_what_was_sound_is_not_read_again(folder: Path) -> None:
 NAMES = ("st_size", "st_ino", "st_mtime_ns", "st_ctime_ns")
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_is_done_without(folder, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert everything(folder)["measurements"]
 
 
-def test_a_manifest_that_leaves_out_a_shard_is_refused(folder: Path) -> None:
+def test_a_manifest_that_leaves_out_a_shard_is_refused(folder):
     manifest = read_manifest(folder)
     rewrite(folder, files=tuple(each for each in manifest.files if each != manifest.shards[0]))
     assert failure(folder).startswith(
@@ -138,7 +136,7 @@ def test_a_manifest_that_leaves_out_a_shard_is_refused(folder: Path) -> None:
     )
 
 
-def test_a_shard_out_of_contract_is_a_sentence(folder: Path) -> None:
+def test_a_shard_out_of_contract_is_a_sentence(folder):
     for file in read_manifest(folder).shards:
         rows = pq.read_table(folder / file.path, partitioning=None)
         pq.write_table(rows.drop_columns(["step"]), folder / file.path)
@@ -146,7 +144,7 @@ def test_a_shard_out_of_contract_is_a_sentence(folder: Path) -> None:
     failure(folder, "SELECT max(step) + 1 FROM measurements")
 
 
-def test_hostile_names_are_values_like_others(tmp_path: Path) -> None:
+def test_hostile_names_are_values_like_others(tmp_path):
     """In SQL that is put together of them."""
     name = 'a\'; DROP TABLE "b" --/{}?*[x]/$1'
     folder = tmp_path / "it's [a] *folder? {1}"
@@ -159,7 +157,7 @@ def test_hostile_names_are_values_like_others(tmp_path: Path) -> None:
         assert db.best([name])["value"].to_list() == [0.9]
 
 
-def test_names_of_folders_are_not_patterns(tmp_path: Path) -> None:
+def test_names_of_folders_are_not_patterns(tmp_path):
     """Another folder that they would match holds the very same shards."""
     releases = {name: name.replace(",", "-") for name in ("a", "*", "?", "[a]", "{a,b}")}
     for name, release in releases.items():
@@ -172,13 +170,13 @@ def test_names_of_folders_are_not_patterns(tmp_path: Path) -> None:
         assert set(db.sql(query)) == {(release, 169) for release in releases.values()}
 
 
-def test_a_shard_of_another_study_than_its_path_is_refused(tmp_path: Path) -> None:
+def test_a_shard_of_another_study_than_its_path_is_refused(tmp_path):
     """Though the manifest has its hash, and the index its rows."""
     folder = write_swapped(tmp_path / "release")
     assert "is damaged: its name is not that of its study and its contents" in failure(folder)
 
 
-def test_a_release_without_shards_has_no_rows(folder: Path) -> None:
+def test_a_release_without_shards_has_no_rows(folder):
     shutil.rmtree(folder / "measurements")
     for table in TABLES:
         pq.write_table(pq.read_table(folder / table).slice(0, 0), folder / table)
@@ -250,9 +248,7 @@ def names(folder: Path) -> dict[str, Path]:
     return {"other": other, "folder": folder, "outside": folder.parent, "shard": shard}
 
 
-def test_queries_cannot_change_or_touch_or_print_anything(
-    folder: Path, names: dict[str, Path], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_queries_cannot_change_or_touch_or_print_anything(folder, names, capfd):
     before = bytes_of(folder.parent)
     with open_database(folder) as db:
         trials = db.trials().height
@@ -266,7 +262,7 @@ def test_queries_cannot_change_or_touch_or_print_anything(
 
 
 @pytest.mark.slow
-def test_what_kind_of_statement_it_is_does_not_matter(folder: Path, names: dict[str, Path]) -> None:
+def test_what_kind_of_statement_it_is_does_not_matter(folder, names):
     """Past the check of it, a connection cannot touch anything either, but the shards it reads."""
     before = bytes_of(folder.parent)
     for query in QUERIES:
@@ -280,13 +276,13 @@ def test_what_kind_of_statement_it_is_does_not_matter(folder: Path, names: dict[
     assert bytes_of(folder.parent) == before
 
 
-def test_variables_of_python_are_no_tables(folder: Path) -> None:
+def test_variables_of_python_are_no_tables(folder):
     secret = pa.table({"secret": [1]})
     assert len(secret) == 1
     assert "Table with name secret does not exist" in failure(folder, "SELECT * FROM secret")
 
 
-def test_what_only_reads_is_answered(folder: Path) -> None:
+def test_what_only_reads_is_answered(folder):
     with open_database(folder) as db:
         for query in (
             "DESCRIBE trials",
@@ -315,7 +311,7 @@ while seen < 7:
 """
 
 
-def test_a_reader_while_writers_add(tmp_path: Path) -> None:
+def test_a_reader_while_writers_add(tmp_path):
     """It sees whole studies, ever more, and no error; what is open stays as it was."""
     folder = tmp_path / "release"
     trial: Any = (0, "COMPLETE", {}, curve([0.9, 0.8, 0.5]))

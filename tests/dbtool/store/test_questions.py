@@ -63,7 +63,7 @@ def db(folder: Path) -> Iterator[Database]:
         yield opened
 
 
-def test_patterns_and_lists_name_workloads(db: Database) -> None:
+def test_patterns_and_lists_name_workloads(db):
     for named in ("digits/*", "*/sgd", "*", [WORKLOAD], ["*", WORKLOAD]):
         found = db.steps(named, goal=0.1)
         assert found.select("workload", "batch_size", "steps").rows() == [
@@ -77,7 +77,7 @@ def best(db: Database, metric: str | None = None, **budget: Any) -> list[tuple[A
     return found.select("batch_size", "value", "step", "trial_id", "trials").rows()
 
 
-def test_best_measurements_within_a_budget(db: Database) -> None:
+def test_best_measurements_within_a_budget(db):
     # 0.05 at step 40 in trials 1 and 3: the smaller trial id. Batch size 20 trains too short.
     assert best(db, most_steps=50) == [(10, 0.05, 40, 1, 4)]
     assert best(db, most_steps=40) == [(10, 0.05, 40, 1, 4), (20, 0.1, 40, 9, 2)]
@@ -86,7 +86,7 @@ def test_best_measurements_within_a_budget(db: Database) -> None:
     assert best(db, most_examples=801) == [(10, 0.01, 60, 0, 4)]
 
 
-def test_a_budget_without_measurements_has_no_value(db: Database) -> None:
+def test_a_budget_without_measurements_has_no_value(db):
     assert best(db, "test_classification_error") == [
         (10, None, None, None, 4),
         (20, None, None, None, 2),
@@ -94,19 +94,19 @@ def test_a_budget_without_measurements_has_no_value(db: Database) -> None:
 
 
 @pytest.mark.parametrize("word", [PUBLISHED, "imagenet/*"])
-def test_a_published_workload_that_is_not_held_is_told_as_such(db: Database, word: str) -> None:
+def test_a_published_workload_that_is_not_held_is_told_as_such(db, word):
     for ask in (db.steps, db.studies, db.trials, db.measurements, db.scaling):
         with pytest.raises(UsageError, match="is published, but not held here: `dbtool fetch`"):
             ask(word)
 
 
-def test_a_published_workload_that_is_held_is_found(tmp_path: Path) -> None:
+def test_a_published_workload_that_is_held_is_found(tmp_path):
     write_shard(tmp_path, workload=PUBLISHED, trials=[(0, "COMPLETE", {}, rows((0, 0.9)))])
     with open_database(tmp_path) as db:
         assert db.studies("imagenet/*")["workload"].to_list() == [PUBLISHED]
 
 
-def test_an_inclusive_goal_is_reached_by_its_equal(tmp_path: Path) -> None:
+def test_an_inclusive_goal_is_reached_by_its_equal(tmp_path):
     worse = {}
     for metric, goal, inclusive in product((VAL, PRECISION, LOSS), (0.1, 0.7, 0.02), (True, False)):
         # The batch loss is a 32-bit number, and stands for the decimal that it was written as.
@@ -132,7 +132,7 @@ def test_an_inclusive_goal_is_reached_by_its_equal(tmp_path: Path) -> None:
             assert reached == {f"{name}/True": True, f"{name}/False": False}
 
 
-def test_a_batch_loss_equal_to_the_goal_has_not_passed_it(tmp_path: Path) -> None:
+def test_a_batch_loss_equal_to_the_goal_has_not_passed_it(tmp_path):
     # 0.7 lies above its nearest 32-bit number, 0.3 below.
     names = {"above/fc_8/sgd": 0.7, "below/fc_8/sgd": 0.3}
     for name, goal in names.items():
@@ -143,7 +143,7 @@ def test_a_batch_loss_equal_to_the_goal_has_not_passed_it(tmp_path: Path) -> Non
             assert db.steps(name, metric=LOSS, goal=goal)["steps"].to_list() == [3]
 
 
-def test_each_metric_is_its_own_column(tmp_path: Path) -> None:
+def test_each_metric_is_its_own_column(tmp_path):
     names = metric_columns()
     # Metric number n passes 0.5 at step n + 1 and no other does.
     better = {name: 0.9 if name.endswith("precision") else 0.1 for name in names}
@@ -160,7 +160,7 @@ def test_each_metric_is_its_own_column(tmp_path: Path) -> None:
             assert db.steps(WORKLOAD, metric=name, goal=0.5)["steps"].to_list() == [at + 1]
 
 
-def test_nan_beside_values_that_are_all_past_the_goal(tmp_path: Path) -> None:
+def test_nan_beside_values_that_are_all_past_the_goal(tmp_path):
     """A file's statistics leave NaN out, so that a comparison may seem to hold throughout."""
     cases = {VAL: (0.15, 0.1), PRECISION: (0.1, 0.15)}
     for metric, (goal, value) in cases.items():

@@ -88,7 +88,7 @@ def failure(url: str, query: str = "FROM measurements") -> str:
     return str(caught.value)
 
 
-def test_answers_are_those_of_the_folder(server: ReleaseServer, folder: Path) -> None:
+def test_answers_are_those_of_the_folder(server, folder):
     # DBTOOL_DB and pathlib leave one slash of two.
     with open_database(Path(server.url)) as db, open_database(folder) as local:
         for view in (*VIEWS, "evaluations"):
@@ -102,9 +102,7 @@ def test_answers_are_those_of_the_folder(server: ReleaseServer, folder: Path) ->
         assert found.equals(expected)
 
 
-def test_only_the_shards_of_the_study_come_and_come_once(
-    server: ReleaseServer, folder: Path
-) -> None:
+def test_only_the_shards_of_the_study_come_and_come_once(server, folder):
     query = "SELECT count(step) AS rows FROM measurements WHERE workload = $w AND batch_size = $b"
     with open_database(server.url) as db:
         smallest = min(read_manifest(folder).shards, key=lambda file: file.bytes)
@@ -119,7 +117,7 @@ def test_only_the_shards_of_the_study_come_and_come_once(
         assert [sent.path for sent in server.sent] == ["manifest.json"]
 
 
-def test_a_join_fetches_the_shards_of_its_keys_alone(server: ReleaseServer, folder: Path) -> None:
+def test_a_join_fetches_the_shards_of_its_keys_alone(server, folder):
     query = (
         "SELECT count(step) AS rows FROM measurements WHERE workload IN "
         "(SELECT workload FROM workloads WHERE metric = 'test_average_precision')"
@@ -130,7 +128,7 @@ def test_a_join_fetches_the_shards_of_its_keys_alone(server: ReleaseServer, fold
         assert set(shards(server)) <= {file.path for file in of_study(folder, OTHERS, 32)}
 
 
-def test_a_flipped_bit_on_the_server_is_noticed(server: ReleaseServer, folder: Path) -> None:
+def test_a_flipped_bit_on_the_server_is_noticed(server, folder):
     random = Random(3)
     [shard] = of_study(folder, LARGE, 32)
     content = (folder / shard.path).read_bytes()
@@ -148,7 +146,7 @@ def test_a_flipped_bit_on_the_server_is_noticed(server: ReleaseServer, folder: P
         db.sql(query)
 
 
-def test_a_flipped_bit_in_the_cache_is_noticed(server: ReleaseServer, folder: Path) -> None:
+def test_a_flipped_bit_in_the_cache_is_noticed(server, folder):
     query = f"SELECT count(step) AS rows FROM measurements WHERE workload = '{LARGE}'"
     with open_database(server.url) as db:
         db.sql(query)
@@ -163,7 +161,7 @@ def test_a_flipped_bit_in_the_cache_is_noticed(server: ReleaseServer, folder: Pa
     assert shards(server) == [shard.path]
 
 
-def test_more_than_is_allowed_is_not_fetched(server: ReleaseServer, folder: Path) -> None:
+def test_more_than_is_allowed_is_not_fetched(server, folder):
     query = f"SELECT count(step) AS rows FROM measurements WHERE workload = '{LARGE}'"
     one = of_study(folder, LARGE, 32)[0].bytes
     with open_database(server.url, fetch_up_to=2 * one) as db:
@@ -179,9 +177,7 @@ def test_more_than_is_allowed_is_not_fetched(server: ReleaseServer, folder: Path
         assert db.sql(query).rows() == [(24000,)]
 
 
-def test_queries_at_the_same_time_share_what_is_allowed(
-    server: ReleaseServer, folder: Path
-) -> None:
+def test_queries_at_the_same_time_share_what_is_allowed(server, folder):
     query = f"SELECT count(step) FROM measurements WHERE workload = '{LARGE}' AND batch_size = "
     one = of_study(folder, LARGE, 32)[0].bytes
     with dbtool.open(server.url, fetch_up_to=1.5 * one / 1_000_000) as db:
@@ -208,7 +204,7 @@ BEYOND = (
 )
 
 
-def test_nothing_else_can_be_read_or_written(server: ReleaseServer) -> None:
+def test_nothing_else_can_be_read_or_written(server):
     """Past the check of what kind of statement it is."""
     with open_database(server.url) as db:
         for query in BEYOND:
@@ -216,7 +212,7 @@ def test_nothing_else_can_be_read_or_written(server: ReleaseServer) -> None:
                 assert db.opened.connection.execute(query).fetchall() == [], query
 
 
-def test_what_goes_wrong_is_said_in_a_sentence(server: ReleaseServer, folder: Path) -> None:
+def test_what_goes_wrong_is_said_in_a_sentence(server, folder):
     faults = server.faults
     [shard] = of_study(folder, OTHERS, 32)
     advice = "check that the URL is a release folder's and that the server answers"
@@ -251,7 +247,7 @@ def test_what_goes_wrong_is_said_in_a_sentence(server: ReleaseServer, folder: Pa
     assert "the server answers 404 Not Found" in failure(server.url)
 
 
-def test_a_shard_of_another_study_than_its_path_is_refused(tmp_path: Path) -> None:
+def test_a_shard_of_another_study_than_its_path_is_refused(tmp_path):
     with serving_release(write_swapped(tmp_path / "release")) as running:
         sentence = failure(running.url)
     assert (
@@ -259,14 +255,14 @@ def test_a_shard_of_another_study_than_its_path_is_refused(tmp_path: Path) -> No
     )
 
 
-def test_urls_that_cannot_be_are_told() -> None:
+def test_urls_that_cannot_be_are_told():
     with pytest.raises(UsageError, match="has a part behind its path"):
         open_database("https://example.org/release?token=1")
     with pytest.raises(UsageError, match="names no server"):
         open_database("http://127.0.0.1:0/release")
 
 
-def test_secrets_are_not_shown(server: ReleaseServer) -> None:
+def test_secrets_are_not_shown(server):
     url = server.url.replace("http://", "http://me:password@")
     with open_database(url) as db:
         assert "password" not in repr(db)
@@ -274,7 +270,7 @@ def test_secrets_are_not_shown(server: ReleaseServer) -> None:
     assert "password" not in failure(url)
 
 
-def test_two_processes_share_the_cache(server: ReleaseServer, folder: Path) -> None:
+def test_two_processes_share_the_cache(server, folder):
     server.faults.seconds_a_block = 0.02
     code = (
         "import sys\nfrom dbtool.database import open_database\n"
@@ -305,7 +301,7 @@ with open_database(sys.argv[1]) as db:
 """
 
 
-def test_queries_that_are_let_go_of_do_not_wait_for_ever(server: ReleaseServer) -> None:
+def test_queries_that_are_let_go_of_do_not_wait_for_ever(server):
     server.faults.seconds = 0.02
     done = subprocess.run(
         [sys.executable, "-c", UNFINISHED, server.url],
@@ -330,7 +326,7 @@ with open_database(sys.argv[1]) as db:
 """
 
 
-def test_ctrl_c_ends_a_query_that_waits_for_the_server(server: ReleaseServer) -> None:
+def test_ctrl_c_ends_a_query_that_waits_for_the_server(server):
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, server.url],
         stdin=subprocess.PIPE,
@@ -352,7 +348,7 @@ def test_ctrl_c_ends_a_query_that_waits_for_the_server(server: ReleaseServer) ->
     assert (process.returncode, output) == (0, "interrupted\n"), errors
 
 
-def test_a_release_that_grew_is_read_as_it_is_now(folder: Path, tmp_path: Path) -> None:
+def test_a_release_that_grew_is_read_as_it_is_now(folder, tmp_path):
     grown = write_shards(tmp_path / "grown")
     with serving_release(folder) as server:
         rows(Path(server.url), "SELECT count(step) FROM measurements")

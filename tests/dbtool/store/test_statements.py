@@ -1,7 +1,6 @@
 """Ctrl-C while a query runs, in each of the forms in which DuckDB hands it on."""
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -39,14 +38,12 @@ def _interrupted_table(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 @pytest.mark.parametrize("query", [_interrupted_function, _interrupted_batches, _interrupted_table])
-def test_ctrl_c_while_python_works_for_a_query(
-    query: Callable[[duckdb.DuckDBPyConnection], None],
-) -> None:
+def test_ctrl_c_while_python_works_for_a_query(query):
     with duckdb.connect() as connection, pytest.raises(KeyboardInterrupt), interruptible():
         query(connection)
 
 
-def test_a_query_that_names_the_error_has_only_failed() -> None:
+def test_a_query_that_names_the_error_has_only_failed():
     with (
         duckdb.connect() as connection,
         pytest.raises(duckdb.BinderException, match="KeyboardInterrupt"),
@@ -57,7 +54,7 @@ def test_a_query_that_names_the_error_has_only_failed() -> None:
 
 # What Python itself had opened at that moment is closed with its last name.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_while_releases_are_opened(tmp_path: Path) -> None:
+def test_ctrl_c_while_releases_are_opened(tmp_path):
     folder = write_shards(tmp_path / "release")
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:

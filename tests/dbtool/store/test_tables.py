@@ -1,8 +1,7 @@
 """Tables of the user's own in a query, beside which the sandbox stays shut."""
 
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -34,7 +33,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 @pytest.mark.parametrize(
     "given", [FRAME, FRAME.lazy(), pd.DataFrame(ROWS), pa.table(ROWS)], ids=type
 )
-def test_frames(db: Database, given: object) -> None:
+def test_frames(db, given):
     assert db.sql(JOIN, tables={"runs": given}).rows() == JOINED
 
 
@@ -46,7 +45,7 @@ def test_frames(db: Database, given: object) -> None:
         ("runs.jsonl", FRAME.write_ndjson),
     ],
 )
-def test_files(db: Database, tmp_path: Path, name: str, write: Callable[[Path], object]) -> None:
+def test_files(db, tmp_path, name, write):
     path = tmp_path / name
     write(path)
     for given in (path, str(path)):
@@ -57,7 +56,7 @@ def test_files(db: Database, tmp_path: Path, name: str, write: Callable[[Path], 
         db.sql(f"FROM runs, read_text('{literal}')", tables={"runs": path})
 
 
-def test_a_table_is_of_one_query_alone(db: Database) -> None:
+def test_a_table_is_of_one_query_alone(db):
     wrong: list[object] = []
 
     def ask(number: int) -> None:
@@ -88,7 +87,7 @@ def test_a_table_is_of_one_query_alone(db: Database) -> None:
         ("duckdb_tables", "there is a view duckdb_tables already"),
     ],
 )
-def test_names_that_a_table_cannot_have(db: Database, name: str, sentence: str) -> None:
+def test_names_that_a_table_cannot_have(db, name, sentence):
     with pytest.raises(UsageError, match=sentence):
         db.sql("SELECT 1", tables={name: FRAME})
 
@@ -105,9 +104,7 @@ def test_names_that_a_table_cannot_have(db: Database, name: str, sentence: str) 
         ("runs.xlsx", b"", "does not end with one of .csv, .jsonl, .parquet"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_a_sentence(
-    db: Database, tmp_path: Path, file: str, content: bytes | None, sentence: str
-) -> None:
+def test_a_file_that_cannot_be_read_is_a_sentence(db, tmp_path, file, content, sentence):
     path = tmp_path / file
     if content is not None:
         path.write_bytes(content)
@@ -117,7 +114,7 @@ def test_a_file_that_cannot_be_read_is_a_sentence(
     assert "\n" not in str(error.value)
 
 
-def test_what_is_no_table_is_refused(db: Database) -> None:
+def test_what_is_no_table_is_refused(db):
     with pytest.raises(UsageError, match="the table runs is a int: give the path of a file, or a"):
         db.sql("FROM runs", tables={"runs": 3})
     mixed = pd.DataFrame({"a": [1, "x"]})
@@ -132,7 +129,7 @@ def test_what_is_no_table_is_refused(db: Database) -> None:
         db.sql("FROM runs", tables={"runs": FRAME, "Runs": FRAME})
 
 
-def test_whole_numbers_of_any_size(db: Database, tmp_path: Path) -> None:
+def test_whole_numbers_of_any_size(db, tmp_path):
     path = tmp_path / "runs.csv"
     path.write_text("seed\n99999999999999999999\n1\n")
     assert db.sql("SELECT seed FROM runs", tables={"runs": path}).rows() == [(10**20 - 1,), (1,)]
@@ -141,7 +138,7 @@ def test_whole_numbers_of_any_size(db: Database, tmp_path: Path) -> None:
         db.sql("FROM runs", tables={"runs": nested})
 
 
-def test_a_column_whose_name_has_a_nul_is_refused(db: Database, tmp_path: Path) -> None:
+def test_a_column_whose_name_has_a_nul_is_refused(db, tmp_path):
     (tmp_path / "runs.jsonl").write_text('{"a\\u0000b": 1}\n')
     for given in (tmp_path / "runs.jsonl", pl.DataFrame({"a\0b": [1]})):
         with pytest.raises(UsageError, match="has a column that cannot be taken: its name has a"):

@@ -89,12 +89,12 @@ MEASURED_ROWS = [
 ]
 
 
-def test_the_view_shows_what_was_recorded(folder: Path) -> None:
+def test_the_view_shows_what_was_recorded(folder):
     counted = "SELECT count(*) FROM measurements"
     assert fetch(folder, MEASURED, counted) == [MEASURED_ROWS, [(20,)]]
 
 
-def test_shards_of_a_study_may_differ_in_what_they_hold(tmp_path: Path) -> None:
+def test_shards_of_a_study_may_differ_in_what_they_hold(tmp_path):
     rows: list[Any] = [{"step": 0, ERROR: 0.5}, {"step": 1, PRECISION: 0.25}]
     other: list[Any] = [{"step": 0}, {"step": 1, "other_metrics": {"größe": 2.0, "nan": math.nan}}]
     for trial_id, of_trial in ((0, rows[:1]), (1, rows), (2, other)):
@@ -105,7 +105,7 @@ def test_shards_of_a_study_may_differ_in_what_they_hold(tmp_path: Path) -> None:
     assert str(second[5]) == "{'größe': 2.0, 'nan': nan}"
 
 
-def test_a_goal_of_average_precision_is_passed_upwards(folder: Path) -> None:
+def test_a_goal_of_average_precision_is_passed_upwards(folder):
     columns = ["batch_size", "steps", "trial_id", "value", "trials"]
     with open_database(folder) as db:
         # Equal to the goal at step 2 is not past it; the other study measured no such metric.
@@ -125,7 +125,7 @@ def test_a_goal_of_average_precision_is_passed_upwards(folder: Path) -> None:
     ]
 
 
-def test_lipschitz_constants_of_sparse_networks_are_drawn(tmp_path: Path) -> None:
+def test_lipschitz_constants_of_sparse_networks_are_drawn(tmp_path):
     about: dict[str, Any] = {"goal": 0.02, "goal_inclusive": True, "batch_size": 256}
     sparse = {
         0: {ERROR: [0.9, 0.9], CONSTANT: [16.0, 32.0]},
@@ -149,7 +149,7 @@ def test_lipschitz_constants_of_sparse_networks_are_drawn(tmp_path: Path) -> Non
     assert (point["y"], point["goal"], point["goal_inclusive"]) == (2, 0.02, True)
 
 
-def test_figures_of_any_workload_say_that_a_goal_is_inclusive(tmp_path: Path) -> None:
+def test_figures_of_any_workload_say_that_a_goal_is_inclusive(tmp_path):
     about: dict[str, Any] = {"goal": 0.02, "goal_inclusive": True, "sparsity": 0.9}
     produced(tmp_path, {2: {ERROR: [0.02, 0.1]}}, workload=SPARSE, **about)
     with open_database(tmp_path) as db:
@@ -159,7 +159,7 @@ def test_figures_of_any_workload_say_that_a_goal_is_inclusive(tmp_path: Path) ->
             assert {p["steps"] for p in points if p["trial_id"] == 0} == {2}, figure
 
 
-def test_the_long_form_has_a_row_a_value(tmp_path: Path) -> None:
+def test_the_long_form_has_a_row_a_value(tmp_path):
     rows = [{"step": 1, ERROR: 0.5, "batch_cross_entropy_error": 0.1}, {"step": 2, PRECISION: 0.3}]
     write_shard(tmp_path, trials=[(0, "COMPLETE", {}, rows)])
     query = "SELECT step, metric, value FROM evaluations WHERE value IS NOT NULL ORDER BY ALL"
@@ -172,7 +172,7 @@ def test_the_long_form_has_a_row_a_value(tmp_path: Path) -> None:
     ]
 
 
-def test_views_tell_what_the_shards_say(tmp_path: Path) -> None:
+def test_views_tell_what_the_shards_say(tmp_path):
     rate = {"learning_rate": 0.1, "momentum": 0.9, "β": 2.0}
     odd: Any = {"learning_rate": "high", "β": math.nan}
     rows = curve([0.9, 0.5, 0.1])

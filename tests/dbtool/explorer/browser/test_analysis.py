@@ -287,9 +287,7 @@ CONDITIONS: dict[str, Callable[[State], bool]] = {
 
 
 @pytest.fixture(scope="module")
-def sources(
-    tmp_path_factory: pytest.TempPathFactory, few_db: Database, few_page: Path
-) -> Iterator[list[list[Source]]]:
+def sources(tmp_path_factory, few_db, few_page) -> Iterator[list[list[Source]]]:
     folder = tmp_path_factory.mktemp("altered")
     _write_altered(few_db, folder)
     with dbtool.open(folder) as altered:
@@ -377,7 +375,7 @@ def _check_lines(rows: list[dict[str, Any]], db: Database) -> None:
 
 
 @pytest.mark.slow
-def test_states_of_every_condition(sources: list[list[Source]], tab: Opener) -> None:
+def test_states_of_every_condition(sources, tab):
     states = [drawn(sources, seed) for seed in SEEDS]
     missing = [name for name, is_met in CONDITIONS.items() if not any(map(is_met, states))]
     assert not missing, "add seeds whose states meet these conditions to SEEDS"
@@ -385,7 +383,7 @@ def test_states_of_every_condition(sources: list[list[Source]], tab: Opener) -> 
 
 
 @pytest.mark.slow
-def test_more_states(sources: list[list[Source]], tab: Opener) -> None:
+def test_more_states(sources, tab):
     _check_all([drawn(sources, seed) for seed in MORE_SEEDS], tab)
 
 
@@ -398,7 +396,7 @@ def _check_all(states: Sequence[State], tab: Opener) -> None:
 
 
 @pytest.mark.slow
-def test_replicates(tmp_path: Path, tab: Opener, few_db: Database) -> None:
+def test_replicates(tmp_path, tab, few_db):
     """Measured trials of eight settings or one, whose replicates they are here."""
     rows = few_db.measurements(COPIED).collect().drop_nulls("val_classification_error")
     statuses = few_db.trials(COPIED)
@@ -433,7 +431,7 @@ def test_replicates(tmp_path: Path, tab: Opener, few_db: Database) -> None:
 
 
 @pytest.mark.slow
-def test_steps_alone(tab: Opener, few_page: Path) -> None:
+def test_steps_alone(tab, few_page):
     """Of a table of one's own, also where all batch sizes lie on one side of the critical one."""
     explorer = tab(few_page, at={"workload": "", "line": "first"})
     tables: list[pl.DataFrame] = []

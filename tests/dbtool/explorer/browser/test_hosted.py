@@ -38,7 +38,7 @@ def hosted(browser, server: ReleaseServer) -> Iterator[Explorer]:
 
 
 @pytest.mark.slow
-def test_it_shows_what_the_page_in_one_file_shows(hosted, explorer: Explorer) -> None:
+def test_it_shows_what_the_page_in_one_file_shows(hosted, explorer):
     for title in ("Steps to result", "Critical batch size", "Best learning rates"):
         assert hosted.csv(title) == explorer.csv(title)
     study = {"study": "replication:mnist/fc_1024/sgd", "batch_size": 8}
@@ -50,7 +50,7 @@ def test_it_shows_what_the_page_in_one_file_shows(hosted, explorer: Explorer) ->
 
 
 @pytest.mark.slow
-def test_the_curves_of_any_study_take_few_requests_and_bytes(hosted, server) -> None:
+def test_the_curves_of_any_study_take_few_requests_and_bytes(hosted, server):
     facts = json.loads(hosted.page.locator("#facts").text_content())
     whole = sum(
         file.stat().st_size for file in Path(server.folder).rglob("measurements/**/*.parquet")
@@ -69,7 +69,7 @@ def test_the_curves_of_any_study_take_few_requests_and_bytes(hosted, server) -> 
 
 
 @pytest.mark.slow
-def test_what_the_server_refuses_is_told_and_comes_the_next_time(browser, server) -> None:
+def test_what_the_server_refuses_is_told_and_comes_the_next_time(browser, server):
     server.faults.statuses["explorer/curves.parquet"] = [503]
     explorer = Explorer(browser, f"{server.url}explorer.html")
     explorer.page.goto(explorer.url)
