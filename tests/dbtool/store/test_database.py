@@ -1,8 +1,6 @@
 """What dbtool.open answers, against numbers worked out by hand."""
 
 import re
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -16,6 +14,7 @@ import pytest
 
 import dbtool
 from tests.support.made_up import DIGITS, LETTERS
+from tests.support.programs import run_python
 from tests.support.queries import ENDLESS
 
 # A frame that was not read to its end holds on to what reads it, as it may in a notebook.
@@ -30,24 +29,11 @@ with dbtool.open(sys.argv[1]) as again:
     print(again.sql("SELECT 1").rows())
 """
 
-INTERRUPTED = f"""
-import sys, dbtool
-with dbtool.open(sys.argv[1]) as db:
-    print("asking", flush=True)
-    try:
-        db.sql("{ENDLESS}").rows()
-    except KeyboardInterrupt:
-        print(db.sql("SELECT 'answers again'").rows())
-"""
-
 
 def test_what_the_database_holds(db):
     assert db.releases()["release"].to_list() == ["first", "second"]
-    assert db.workloads().select("release", "workload").rows() == [
-        ("first", DIGITS),
-        ("first", LETTERS),
-        ("second", DIGITS),
-    ]
+    named = db.workloads().select("release", "workload").rows()
+    assert named == [("first", DIGITS), ("first", LETTERS), ("second", DIGITS)]
     assert db.studies("digits/*", release="first")["batch_size"].to_list() == [8, 64]
     assert db.studies().height == 5
     size: Any = np.int64(64)
@@ -62,20 +48,12 @@ def test_what_the_database_holds(db):
 def test_steps_to_result(db):
     found = db.steps(DIGITS, release="first")
     # 0.05 at the fourth evaluation of batch size 8, 0.04 at the third of 64.
-    assert found.select("batch_size", "steps", "trial_id", "value").rows() == [
-        (8, 30, 1, 0.05),
-        (64, 20, 1, 0.04),
-    ]
-    letters = db.steps([LETTERS], goal=0.85, batch_size=[32])
-    assert letters["steps"].to_list() == [10]
-
-
-def test_steps_are_told_in_examples(db):
-    found = db.steps(DIGITS, release="first", by="examples")
-    assert found.select("batch_size", "examples", "trial_id").rows() == [(8, 240, 1), (64, 1280, 1)]
-    assert found.columns == [
-        name.replace("steps", "examples") for name in db.steps(DIGITS, release="first").columns
-    ]
+    columns = ("batch_size", "steps", "trial_id", "value")
+    assert found.select(columns).rows() == [(8, 30, 1, 0.05), (64, 20, 1, 0.04)]
+    assert db.steps([LETTERS], goal=0.85, batch_size=[32])["steps"].to_list() == [10]
+    told = db.steps(DIGITS, release="first", by="examples")
+    assert told.select("batch_size", "examples", "trial_id").rows() == [(8, 240, 1), (64, 1280, 1)]
+    assert told.columns == [name.replace("steps", "examples") for name in found.columns]
 
 
 @pytest.mark.parametrize(
@@ -186,32 +164,17 @@ def test_without_pandas(db, monkeypatch):
     ("ask", "sentence"),
     [
         (
-            lambda db: db.measurements("digit/*"),
-            f"unknown workload 'digit/*'; there are {DIGITS}, {LETTERS} (list them",
-        ),
-        (
-            lambda db: db.trials(DIGITS, batch_size=60),
-            f"unknown batch size '60'; closest: 64, 8 (list them with `dbtool studies {DIGITS}`)",
-        ),
-        (
             lambda db: db.measurements(DIGITS, trial_id=[1, 9]),
-            f"unknown trial '9'; closest: 2, 1, 0 (list them with `dbtool trials {DIGITS}`)",
+            "unknown trial '9'; closest: 2, 1",
         ),
-        (lambda db: db.scaling(DIGITS, level=2), "level is 2, and should be a number from 0.5 to"),
         (lambda db: db.scaling(DIGITS, start=0), "start (--from) is 0, and should be a number "),
         (lambda db: db.scaling(DIGITS, trials=2.5), "trials is 2.5, and should be a whole number"),
         (lambda db: db.steps(DIGITS, goal="a"), "goal is 'a', and should be a finite "),
         (lambda db: db.studies(pl.DataFrame({"a": [1]})), "workload is a DataFrame, and should be"),
         (lambda db: db.trials(batch_size="8"), "batch_size is '8', and should be a whole number"),
-        (
-            lambda db: db.sql("SELECT $goal"),
-            "the query needs a value for $goal; give it as goal=VALUE",
-        ),
+        (lambda db: db.sql("SELECT $goal"), "needs a value for $goal; give it as goal=VALUE"),
         (lambda db: db.sql("SELECT 1; SELECT 2"), "the query holds 2 statements; give exactly one"),
-        (
-            lambda db: db.sql("FROM (PIVOT trials ON batch_size USING count(*))"),
-            "PIVOT needs the values that become columns: write them, as in `PIVOT trials ON batch_",
-        ),
+        (lambda db: db.sql("FROM (PIVOT trials ON batch_size USING count(*))"), "PIVOT needs the"),
     ],
 )
 def test_mistakes_are_one_sentence(db, ask, sentence):
@@ -232,31 +195,19 @@ def test_a_closed_database_says_so(path):
 
 
 def test_threads_share_a_database(db):
-    wrong: list[object] = []
-
     def ask(size: int) -> None:
         for _ in range(6):
             found = db.sql("SELECT $size AS size, count(*) AS n FROM range(10000)", size=size)
+            assert found.rows() == [(size, 10_000)]
             steps = db.measurements(DIGITS, batch_size=size).select(pl.len()).collect().item()
-            if found.rows() != [(size, 10_000)] or steps != 2 * (31 + 31 + 11):
-                wrong.append((size, found.rows(), steps))
+            assert steps == 2 * (31 + 31 + 11)
 
-    threads = [threading.Thread(target=ask, args=(size,)) for size in (8, 64, 8, 64)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(ask, (8, 64, 8, 64)))
 
 
 def test_a_frame_that_was_not_read_to_its_end_keeps_nobody_waiting(path):
-    done = subprocess.run(
-        [sys.executable, "-c", NOT_TO_THE_END, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_python("-c", NOT_TO_THE_END, path)
     assert (done.returncode, done.stdout) == (0, "True\n[(1,)]\n"), done.stderr
 
 
@@ -281,21 +232,3 @@ def test_rows_do_not_end_silently_where_the_database_is_closed(path):
     db = dbtool.open(str(path))
     with pytest.raises(dbtool.DbtoolError, match="the database was closed"), db.cursor():
         db.close()
-
-
-def test_ctrl_c_ends_a_query_and_not_the_database(path):
-    with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "asking\n"
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        try:
-            printed, errors = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert (printed, errors) == ("[('answers again',)]\n", "")

@@ -1,7 +1,7 @@
 """Tables of the user's own in a query, beside which the sandbox stays shut."""
 
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pandas as pd
@@ -57,21 +57,14 @@ def test_files(db, tmp_path, name, write):
 
 
 def test_a_table_is_of_one_query_alone(db):
-    wrong: list[object] = []
-
     def ask(number: int) -> None:
         tables = {"runs": {"x": [number]}, "limits": {"least": [0]}}
         for _ in range(6):
             query = "SELECT x FROM runs, limits WHERE x >= least AND x < $most"
-            found = db.sql(query, tables=tables, most=9).rows()
-            wrong.extend([] if found == [(number,)] else [found])
+            assert db.sql(query, tables=tables, most=9).rows() == [(number,)]
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(ask, range(4)))
     with pytest.raises(DbtoolError, match="Table with name runs does not exist"):
         db.sql("FROM runs")
 

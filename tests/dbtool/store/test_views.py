@@ -34,17 +34,11 @@ def produced(
     evaluations: dict[int, Evaluation],
     *,
     workload: str = OPEN_IMAGES,
-    batch_size: int = 64,
-    **definition: Any,
+    **study: Any,
 ) -> None:
     """Adds a study of two trials of 4 steps as a producer writes it.
 
-    Args:
-        folder: the release folder.
-        evaluations: metrics by the step after which they were measured, a value a trial.
-        workload: its name.
-        batch_size: of the study.
-        definition: what differs in its definition.
+    The evaluations are metrics by the step after which they were measured, a value a trial.
     """
     record = BlockRecord(2)
     both, alive = np.array([0, 1]), np.ones(2, bool)
@@ -53,7 +47,7 @@ def produced(
         values = {name: np.array(given) for name, given in metrics.items()}
         record.add_evaluation(both, alive, step, values)
     trials: list[Any] = [(n, "COMPLETE", {"learning_rate": 0.1 + n}, [{"step": 4}]) for n in (0, 1)]
-    footer = shard_footer(trials, workload=workload, batch_size=batch_size, **definition)
+    footer = shard_footer(trials, workload=workload, **study)
     with ReleaseWriter(folder, About(release="made-up")) as writer:
         writer.write(footer, record.tables([0, 1]))
 
@@ -109,20 +103,13 @@ def test_a_goal_of_average_precision_is_passed_upwards(folder):
     columns = ["batch_size", "steps", "trial_id", "value", "trials"]
     with open_database(folder) as db:
         # Equal to the goal at step 2 is not past it; the other study measured no such metric.
-        assert db.steps(OPEN_IMAGES).select(columns).rows() == [
-            (64, 4, 0, 0.31, 2),
-            (128, None, None, None, 2),
-        ]
-        best = db.best(OPEN_IMAGES, most_steps=3)
-        assert best.select("batch_size", "value", "step", "trial_id").rows() == [
-            (64, 0.3, 2, 0),
-            (128, None, None, None),
-        ]
+        found = db.steps(OPEN_IMAGES).select(columns).rows()
+        assert found == [(64, 4, 0, 0.31, 2), (128, None, None, None, 2)]
+        best = db.best(OPEN_IMAGES, most_steps=3).select("batch_size", "value", "step", "trial_id")
+        assert best.rows() == [(64, 0.3, 2, 0), (128, None, None, None)]
         points = figure_points(db, "steps")
-    assert [(point["x"], point["y"], point["goal"]) for point in points] == [
-        (64, 4, 0.3),
-        (128, None, 0.3),
-    ]
+    found = [(point["x"], point["y"], point["goal"]) for point in points]
+    assert found == [(64, 4, 0.3), (128, None, 0.3)]
 
 
 def test_lipschitz_constants_of_sparse_networks_are_drawn(tmp_path):
@@ -164,29 +151,20 @@ def test_the_long_form_has_a_row_a_value(tmp_path):
     write_shard(tmp_path, trials=[(0, "COMPLETE", {}, rows)])
     query = "SELECT step, metric, value FROM evaluations WHERE value IS NOT NULL ORDER BY ALL"
     # A loss of 32 bits is the decimal that it was written as.
-    [found] = fetch(tmp_path, query)
-    assert found == [
-        (1, "batch_cross_entropy_error", 0.1),
-        (1, ERROR, 0.5),
-        (2, PRECISION, 0.3),
-    ]
+    expected = [(1, "batch_cross_entropy_error", 0.1), (1, ERROR, 0.5), (2, PRECISION, 0.3)]
+    assert fetch(tmp_path, query) == [expected]
 
 
 def test_views_tell_what_the_shards_say(tmp_path):
     rate = {"learning_rate": 0.1, "momentum": 0.9, "β": 2.0}
     odd: Any = {"learning_rate": "high", "β": math.nan}
     rows = curve([0.9, 0.5, 0.1])
-    write_shard(
-        tmp_path,
-        workload="some/digits/fc_8/sgd",
-        batch_size=2,
-        goal=0.2,
-        trials=[
-            (0, "COMPLETE", rate, rows),
-            (1, "INFEASIBLE", rate, rows),
-            (2, "INCOMPLETE", odd, []),
-        ],
-    )
+    trials = [
+        (0, "COMPLETE", rate, rows),
+        (1, "INFEASIBLE", rate, rows),
+        (2, "INCOMPLETE", odd, []),
+    ]
+    write_shard(tmp_path, workload="some/digits/fc_8/sgd", batch_size=2, goal=0.2, trials=trials)
     with open_database(tmp_path) as db:
         assert db.sql("SELECT release, workloads, studies, trials FROM releases").rows() == [
             ("made-up", 1, 1, 3)
