@@ -1,6 +1,5 @@
 """What the command line does, Python can: with paths as text, and the same sentences."""
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,16 +25,6 @@ def test_a_release_is_published_verified_and_compared(release, tmp_path):
         assert len(dbtool.diff(one, other)) == 0
 
 
-def test_measurements_are_exported_as_the_name_says(release, tmp_path):
-    with dbtool.open(release) as db:
-        (study,) = db.export(str(tmp_path / "all.parquet"))
-        rows = pl.read_parquet(tmp_path / "all.parquet")
-        assert len(rows) == sum(trial.measurements for trial in study.trials)
-        db.export(tmp_path / "all.txt", file_format="csv")
-        assert len(pl.read_csv(tmp_path / "all.txt")) == len(rows)
-        assert "@misc{dbtool," in db.cite()
-
-
 def test_a_report_is_read_after_the_database_is_closed(release):
     with dbtool.open(release) as db:
         report = db.scaling("*", goal=0.5)
@@ -44,16 +33,6 @@ def test_a_report_is_read_after_the_database_is_closed(release):
     assert str(report) == before[0]
     assert_frame_equal(report.rows("noise_scale"), before[1])
     assert_frame_equal(report.rows("comparison"), before[2])
-
-
-def test_a_file_is_fetched_once(tmp_path):
-    content = b"made up" * 1000
-    (tmp_path / "there.bin").write_bytes(content)
-    url, sha256 = (tmp_path / "there.bin").as_uri(), hashlib.sha256(content).hexdigest()
-    first, second = (dbtool.fetch(f"{tmp_path}/new/", url=url, sha256=sha256) for _ in range(2))
-    assert (first.was_there, second.was_there) == (False, True)
-    assert first.path == second.path == tmp_path / "new" / "there.bin"
-    assert first.path.read_bytes() == content
 
 
 MISTAKES: list[tuple[Callable[[dbtool.Database], Any], str]] = [

@@ -10,12 +10,12 @@ import pytest
 from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import Trial
 from dbtool.core.index import Index
-from dbtool.database import open_database
 from dbtool.sources.base import Report, add_source
 from dbtool.sources.tables.source import RunSource, read_own_runs
 from dbtool.sources.tables.studies import new_shards
 from dbtool.store.locations import folder_to_write
 from dbtool.store.table_files import TableFormat
+from tests.support import archives
 
 # The lines of a mapping by table; tests change single ones.
 TABLES: Mapping[str, Mapping[str, str]] = {
@@ -76,8 +76,7 @@ def load(
 
 def query(folder: Path, sql: str, database: str = "db") -> list[tuple[Any, ...]]:
     """The rows of a query on the database of a folder."""
-    with open_database(folder / database) as db:
-        return db.sql(sql).rows()
+    return archives.query(folder / database, sql)
 
 
 def write(folder: Path, files: Mapping[str, str | bytes]) -> None:

@@ -20,6 +20,7 @@ from tests.support.kills import (
     wait_for_files,
 )
 from tests.support.made_up import curve, write_shard
+from tests.support.programs import run_python
 from tests.support.published import LICENCE, add_release, bytes_of
 
 KILLS = 2
@@ -31,11 +32,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("own") / "release"
     rows = curve([0.5 + number / 1e3 for number in range(181)])
     for power in range(12):
-        for first in (0, 3):
-            trials = [
-                (number, "COMPLETE", {"learning_rate": 0.1}, rows)
-                for number in range(first, first + 3)
-            ]
+        for ids in ((0, 1, 2), (3, 4, 5)):
+            trials = [(number, "COMPLETE", {"learning_rate": 0.1}, rows) for number in ids]
             write_shard(folder, batch_size=2**power, trials=trials)
     return folder
 
@@ -88,10 +86,8 @@ OUTS = {"publish": "out", "parquet": "out.parquet", "original": "out.tar.gz"}
 def writing(name: str, own: Path, folder: Path) -> tuple[list[str], Path]:
     """A command that writes a file or folder, and what it writes."""
     out = folder / OUTS[name]
-    if name == "publish":
-        words = ["publish", str(own), "--licence", LICENCE]
-    else:
-        words = ["export", "--db", str(own)]
+    publish = ["publish", str(own), "--licence", LICENCE]
+    words = publish if name == "publish" else ["export", "--db", str(own)]
     return [sys.executable, "-m", "dbtool", *words, "--out", str(out)], out
 
 
@@ -125,9 +121,7 @@ def test_what_a_killed_command_left_goes_with_the_next(own, tmp_path, name):
 @pytest.mark.parametrize("name", OUTS)
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(own, tmp_path, name):
     words, _ = writing(name, own, tmp_path)
-    done = subprocess.run(
-        [*python_with_disk(30_000), *words[1:]], capture_output=True, text=True, check=False
-    )
+    done = run_python(*python_with_disk(30_000)[1:], *words[1:])
     assert (done.returncode, done.stdout) == (1, ""), done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
     assert "free some space or " in done.stderr

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -201,18 +202,14 @@ def test_hostile_files_end_in_a_sentence(server, folder, tmp_path, changes):
 
 
 def test_a_release_that_cannot_be_opened_is_not_pulled(server, folder, tmp_path):
-    manifest = read_manifest(folder)
+    manifest: Any = read_manifest(folder)
     studies, trials = (manifest.file(f"{name}.parquet") for name in ("studies", "trials"))
-    assert studies is not None
-    assert trials is not None
     wrong = msgspec.structs.replace(studies, path=trials.path)
     files = tuple(wrong if each == trials else each for each in manifest.files)
     signed = msgspec.structs.replace(manifest, files=files)
     server.faults.contents[MANIFEST] = encode_manifest(signed)
     server.faults.contents[trials.path] = (folder / studies.path).read_bytes()
-    with pytest.raises(
-        DbtoolError, match=r"is not sound: trials\.parquet.*; tell whoever hosts it"
-    ):
+    with pytest.raises(DbtoolError, match=r"is not sound: trials\.parquet.*; tell whoever hosts"):
         pulled(server, tmp_path / "pulled")
     assert not (tmp_path / "pulled" / MANIFEST).exists()
 

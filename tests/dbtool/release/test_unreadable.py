@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from dbtool.core.manifest import MANIFEST
 from dbtool.core.release import rebuild, shard_paths, telling_of_change
 from dbtool.release.verify import verify
 from tests.support.made_up import write_digits, write_release
+from tests.support.programs import run_python
 
 Outcome = tuple[str, int, str, str]
 
@@ -50,12 +50,7 @@ def run_without_rights(*commands: Sequence[str | Path]) -> list[tuple[int, str, 
     if os.geteuid() == 0 and sys.platform != "linux":
         pytest.skip("root may read everything: run the tests as another user")
     words = json.dumps([[str(word) for word in command] for command in commands])
-    result = subprocess.run(
-        [sys.executable, "-c", _GIVE_UP, "-c", _COMMANDS, words],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = run_python("-c", _GIVE_UP, "-c", _COMMANDS, words)
     return [(code, out, errors) for code, out, errors in json.loads(result.stdout)]
 
 
