@@ -66,81 +66,34 @@ def read(tmp_path: Path) -> Callable[[], tuple[Report, list[tuple[Any, ...]]]]:
     return rows
 
 
-# Batch size, train_samples, evaluations as value and what the line says beside it, and the steps.
+# Round, benchmark, batch size, train_samples, evaluations with what their lines say beside a value,
+# and the steps.
 PLACES: Mapping[str, tuple[str, str, int, Any, list[tuple[Any, dict[str, Any]]], list[int]]] = {
-    "epochs": (
-        "training_results_v3.0",
-        "resnet",
-        1_000,
-        1_281_167,
-        [(0.4, {"epoch_num": 3}), (0.759, {"epoch_num": 7})],
-        [3_844, 8_968],  # 3,843.5 and 8,968.2
-    ),
-    "epochs of batches": (
-        "training_results_v2.0",
-        "ssd",
-        256,
-        4_572,
-        [(0.2, {"epoch_num": 1}), (0.35, {"epoch_num": 2})],
-        [4_572, 9_144],
-    ),
+    # 3,843.5 and 8,968.2
+    "epochs": ("training_results_v3.0", "resnet", 1_000, 1_281_167,
+               [(0.4, {"epoch_num": 3}), (0.759, {"epoch_num": 7})], [3_844, 8_968]),
+    "epochs of batches": ("training_results_v2.0", "ssd", 256, 4_572,
+                          [(0.2, {"epoch_num": 1}), (0.35, {"epoch_num": 2})], [4_572, 9_144]),
     "samples in place of epochs": (
-        "training_results_v4.0",
-        "unet3d",
-        56,
-        168,
-        [(0.85, {"epoch_num": 168_000}), (0.91, {"epoch_num": 171_360})],
-        [3_000, 3_060],
-    ),
-    "samples": (
-        "training_results_v5.1",
-        "llama31_8b",
-        32,
-        None,
-        [(3.5, {"samples_count": 12_288}), (3.3, {"samples_count": 24_576})],
-        [384, 768],
-    ),
+        "training_results_v4.0", "unet3d", 56, 168,
+        [(0.85, {"epoch_num": 168_000}), (0.91, {"epoch_num": 171_360})], [3_000, 3_060]),
+    "samples": ("training_results_v5.1", "llama31_8b", 32, None,
+                [(3.5, {"samples_count": 12_288}), (3.3, {"samples_count": 24_576})], [384, 768]),
+    # 670.5
     "samples as epoch_num": (
-        "training_results_v3.1",
-        "bert",
-        448,
-        2_402_176,
-        [(0.4, {"epoch_num": 150_080}), (0.72, {"epoch_num": 300_384})],
-        [335, 671],  # 670.5
-    ),
-    "numbered": (
-        "training_results_v1.0",
-        "bert",
-        256,
-        3_000_064,
-        [(0.4, {"epoch_num": 1}), (0.73, {"epoch_num": 1})],
-        [11_719],
-    ),
+        "training_results_v3.1", "bert", 448, 2_402_176,
+        [(0.4, {"epoch_num": 150_080}), (0.72, {"epoch_num": 300_384})], [335, 671]),
+    "numbered": ("training_results_v1.0", "bert", 256, 3_000_064,
+                 [(0.4, {"epoch_num": 1}), (0.73, {"epoch_num": 1})], [11_719]),
     "the second epoch": (
-        "training_results_v1.1",
-        "dlrm",
-        55_296,
-        3_775_334_400,
-        [(0.77, {"epoch_num": 1.0499947}), (0.8026, {"epoch_num": 1.899905})],
-        [3_793, 68_275],
-    ),
-    "tokens": (
-        "training_results_v3.0",
-        "gpt3",
-        1_536,
-        None,
-        [(2.75, {"epoch_num": 50_331_648}), (2.69, {"epoch_num": 100_663_296})],
-        [16, 32],
-    ),
-    "steps": (
-        "hpc_results_v2.0",
-        "deepcam",
-        256,
-        121_266,
-        [(0.6, {"epoch_num": 1, "step_num": 473}), (0.83, {"epoch_num": 2, "step_num": 946})],
-        [473, 946],
-    ),
-}
+        "training_results_v1.1", "dlrm", 55_296, 3_775_334_400,
+        [(0.77, {"epoch_num": 1.0499947}), (0.8026, {"epoch_num": 1.899905})], [3_793, 68_275]),
+    "tokens": ("training_results_v3.0", "gpt3", 1_536, None,
+               [(2.75, {"epoch_num": 50_331_648}), (2.69, {"epoch_num": 100_663_296})], [16, 32]),
+    "steps": ("hpc_results_v2.0", "deepcam", 256, 121_266,
+              [(0.6, {"epoch_num": 1, "step_num": 473}), (0.83, {"epoch_num": 2, "step_num": 946})],
+              [473, 946]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", PLACES)
@@ -158,11 +111,8 @@ def test_a_run_keeps_its_setting_its_times_and_its_division(tmp_path, read):
     ended: dict[str, Any] = {"lars_opt_base_learning_rate": 12.5, "train_samples": 1_281_167}
     write(tmp_path / "logs", "training_results_v3.0", log("resnet", 4_096, evaluations, **ended))
     other = {**ended, "submission_division": "open", "opt_name": "Shampoo"}
-    write(
-        tmp_path / "logs",
-        "training_results_v4.0",
-        log("resnet", 4_096, evaluations[:1], "aborted", **other),
-    )
+    aborted = log("resnet", 4_096, evaluations[:1], "aborted", **other)
+    write(tmp_path / "logs", "training_results_v4.0", aborted)
     _, rows = read()
     closed, opened = "mlperf/resnet_50/v0.6-v4.0", "mlperf_open/resnet_50/v0.6-v4.0"
     assert [row[:5] for row in rows] == [
@@ -175,18 +125,19 @@ def test_a_run_keeps_its_setting_its_times_and_its_division(tmp_path, read):
         [trial] = database.sql(
             "SELECT learning_rate, seed, name, settings FROM trials WHERE workload LIKE 'mlperf/%'"
         ).rows()
-        steps = database.steps("mlperf/resnet_50/v0.6-v4.0")
-        assert steps["steps"].to_list() == [2_502]
-        timed = database.steps("mlperf/resnet_50/v0.6-v4.0", by="seconds")
-        assert timed["seconds"].to_list() == [3.0]
-        with pytest.raises(UsageError, match="tells how long it took"):
-            database.steps("mlperf/resnet_50/v0.6-v4.0", by="seconds", goal=0.9)
-        with pytest.raises(UsageError, match="tells how long it took"):
-            database.steps("mlperf/resnet_50/v0.6-v4.0", by="seconds", sustained=2)
-        timed = database.steps("mlperf/resnet_50/v0.6-v4.0", by="seconds", sustained=2, goal=0.1)
-        assert timed["seconds"].to_list() == [1.5]
-        with pytest.raises(UsageError, match="unknown unit 'hours'"):
-            database.steps("mlperf/resnet_50/v0.6-v4.0", by="hours")  # type: ignore[arg-type]
+        assert database.steps(closed)["steps"].to_list() == [2_502]
+        asked: list[tuple[dict[str, Any], float]] = [({}, 3), ({"sustained": 2, "goal": 0.1}, 1.5)]
+        for options, seconds in asked:
+            timed = database.steps(closed, by="seconds", **options)
+            assert timed["seconds"].to_list() == [seconds]
+        wrong: list[tuple[dict[str, Any], str]] = [
+            ({"by": "seconds", "goal": 0.9}, "tells how long it took"),
+            ({"by": "seconds", "sustained": 2}, "tells how long it took"),
+            ({"by": "hours"}, "unknown unit 'hours'"),
+        ]
+        for options, sentence in wrong:
+            with pytest.raises(UsageError, match=sentence):
+                database.steps(closed, **options)
         times = database.sql("SELECT step, seconds FROM measurements ORDER BY ALL").rows()
         assert times == [(1_251, 1.5), (1_251, 1.5), (2_502, 3.0)]
         for metric in (*(f"val_{end}" for end in MAXIMIZED), "val_word_error_rate"):
@@ -195,31 +146,24 @@ def test_a_run_keeps_its_setting_its_times_and_its_division(tmp_path, read):
     assert trial[:2] == (12.5, 7)
     assert trial[2] == "training_results_v3.0/Lab/results/box/any/result_0.txt"
     settings = json.loads(trial[3])
-    assert settings == {
-        "division": "closed",
-        "learning_rate": 12.5,
-        "optimizer": "lars",
-        "round": "training-v3.0",
-        "submitter": "Lab",
-    }
+    ran = {"division": "closed", "round": "training-v3.0", "submitter": "Lab"}
+    assert settings == ran | {"learning_rate": 12.5, "optimizer": "lars"}
 
 
 def test_odd_logs_are_named_with_the_reason(tmp_path, read):
     evaluations = [(0.4, {"epoch_num": 4}), (0.8, {"epoch_num": 8})]
-    whole = log("resnet", 4_096, evaluations, train_samples=1_281_167)
+
+    def resnet(told: Any = evaluations, size: int | None = 4_096, samples: Any = 1_281_167) -> str:
+        return log("resnet", size, told, train_samples=samples)
+
+    whole = resnet()
     odd = {
-        "it has no batch size": log("resnet", None, evaluations, train_samples=1_281_167),
-        "it has no evaluation": log("resnet", 4_096, [], train_samples=1_281_167),
-        "it counts epochs and has no train_samples": log("resnet", 4_096, evaluations),
-        "its train_samples, 160,000, are not those of an epoch": log(
-            "resnet", 4_096, evaluations, train_samples=160_000
-        ),
-        "its evaluations do not say where they were made": log(
-            "resnet", 4_096, [(0.8, {})], train_samples=1_281_167
-        ),
-        "an evaluation has the value 'good'": log(
-            "resnet", 4_096, [("good", {"epoch_num": 1})], train_samples=1_281_167
-        ),
+        "it has no batch size": resnet(size=None),
+        "it has no evaluation": resnet([]),
+        "it counts epochs and has no train_samples": resnet(samples=None),
+        "its train_samples, 160,000, are not those of an epoch": resnet(samples=160_000),
+        "its evaluations do not say where they were made": resnet([(0.8, {})]),
+        "an evaluation has the value 'good'": resnet([("good", {"epoch_num": 1})]),
         "steps of the benchmark 'minigo' cannot be counted": log("minigo", 4_096, evaluations),
         "a line is damaged": whole[: whole.rindex("epoch_num")],
         "a file of another round or system has the same run": whole,
@@ -233,9 +177,8 @@ def test_odd_logs_are_named_with_the_reason(tmp_path, read):
     nowhere = "it lies in no folder training_results_vX.Y or hpc_results_vX.Y"
     assert set(report.unused) == {*odd, nowhere}
     for number, reason in enumerate(odd):
-        assert report.unused[reason] == [
-            f"training_results_v1.1/Lab/results/odd{number}/any/result_0.txt"
-        ]
+        path = f"training_results_v1.1/Lab/results/odd{number}/any/result_0.txt"
+        assert report.unused[reason] == [path]
 
 
 def test_a_file_of_two_runs_is_two_trials(tmp_path, read):
@@ -308,12 +251,8 @@ def test_parts_of_a_source_come_one_after_the_other(tmp_path, read):
 
 
 def test_reference_points_are_runs_to_the_target_each_once(tmp_path):
-    point = {
-        "Benchmark": "resnet",
-        "BS": 1_632,
-        "Hyperparams": {"opt_base_learning_rate": 7.4, "opt_momentum": 0.9},
-        "Epochs to converge": [34, 35],
-    }
+    point = {"Benchmark": "resnet", "BS": 1_632, "Epochs to converge": [34, 35]}
+    point["Hyperparams"] = {"opt_base_learning_rate": 7.4, "opt_momentum": 0.9}
     later = {"Benchmark": "llama31_8b", "BS": 16, "samples to converge": [159_744]}
     lists = {
         "training_1.0.0/rcps_resnet.json": {"resnet_ref_1632": point},

@@ -13,37 +13,20 @@ import pytest
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
-from dbtool.sources.public.catalog import (
-    fetch_source,
-    import_source,
-    parts_of,
-    public_source,
-    public_sources,
-)
-from dbtool.sources.public.files import tree_id
+from dbtool.sources.public.archives import fetch_source, import_source
+from dbtool.sources.public.catalog import parts_of, public_source, public_sources
+from dbtool.sources.public.git_tree import tree_id
+from tests.support import own_runs
+from tests.support.archives import query
 from tests.support.file_server import Answer, serving
-
-
-def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
-    with dbtool.open(folder) as database:
-        return database.sql(query).rows()
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository whose names git sorts unlike Python, with an executable and a link."""
     folder = tmp_path / "repository"
-    for name, text in {
-        "results/a.txt": "1\n",
-        "results.txt": "2\n",
-        "results-b/x": "3\n",
-        "run.sh": "#!/bin/sh\n",
-        "empty": "",
-        "Zürich": "4\n",
-    }.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    files = {"results/a.txt": "1\n", "results.txt": "2\n", "results-b/x": "3\n", "Zürich": "4\n"}
+    own_runs.write(folder, {**files, "run.sh": "#!/bin/sh\n", "empty": ""})
     (folder / "run.sh").chmod(0o755)
     (folder / "link").symlink_to("results/a.txt")
     git(folder, "init", "--quiet")
@@ -78,13 +61,11 @@ def test_a_repository_is_fetched_as_its_host_packs_it(repository, tmp_path, monk
         server.answers.append(Answer(status=302, headers={"Location": f"{server.root}moved"}))
         server.default = Answer(ranges=False, length="chunked")
         [path] = fetch_source("opda", tmp_path / "out", mirrors=[server.root])
-        assert [request.path.lstrip("/") for request in server.sent[:2]] == [
-            f"nicholaslourie/opda/archive/{part.commit}.tar.gz",
-            "moved",
-        ]
-        asked = len(server.sent)
+        asked = [request.path.lstrip("/") for request in server.sent[:2]]
+        assert asked == [f"nicholaslourie/opda/archive/{part.commit}.tar.gz", "moved"]
+        server.sent.clear()
         assert fetch_source("opda", tmp_path / "out", mirrors=[server.root]) == [path]
-        assert len(server.sent) == asked
+        assert server.sent == []
     (repository / "results.txt").write_text("3\n")
     git(repository, "commit", "--quiet", "--all", "--message", "Change")
     (tmp_path / "mirror").mkdir()
@@ -104,29 +85,16 @@ def test_every_source_is_read_by_its_name_and_the_names_of_its_parts(tmp_path):
 
 
 def test_searches_keep_their_space_and_their_curves(tmp_path):
-    images = {
-        "iteration": 3,
-        "nan_train_loss": False,
-        "epochs": 20,
-        "batch_size": 1_024,
-        "lr": 0.5,
-        "momentum": 0.9,
-        "learning_curve": [
-            {"time": 300.5, "epoch": 0, "top_1": 0.25, "top_5": 0.5, "train_loss": 5.5},
-            {"time": 600.0, "epoch": 1, "top_1": 0.3, "top_5": 0.6, "train_loss": 5.0},
-        ],
-    }
+    images: dict[str, Any] = {"iteration": 3, "nan_train_loss": False, "epochs": 20}
+    images |= {"batch_size": 1_024, "lr": 0.5, "momentum": 0.9}
+    images["learning_curve"] = [
+        {"time": 300.5, "epoch": 0, "top_1": 0.25, "top_5": 0.5, "train_loss": 5.5},
+        {"time": 600.0, "epoch": 1, "top_1": 0.3, "top_5": 0.6, "train_loss": 5.0},
+    ]
     diverged = {**images, "iteration": 4, "nan_train_loss": True, "learning_curve": []}
-    texts = {
-        "iteration": 1,
-        "train_batch_size": 56,
-        "total_model_steps": 1_200,
-        "learning_rate": 1e-5,
-        "learning_curves": {
-            "matched": [[1_000, 0.8], [1_200, 0.85]],
-            "mismatched": [[1_000, 0.75]],
-        },
-    }
+    curves = {"matched": [[1_000, 0.8], [1_200, 0.85]], "mismatched": [[1_000, 0.75]]}
+    texts = {"iteration": 1, "train_batch_size": 56, "total_model_steps": 1_200}
+    texts |= {"learning_rate": 1e-5, "learning_curves": curves}
     folder = tmp_path / "searches"
     folder.mkdir()
     lines = "".join(json.dumps(line) + "\n" for line in (images, diverged, "odd"))
@@ -135,7 +103,7 @@ def test_searches_keep_their_space_and_their_curves(tmp_path):
     (folder / "deberta-base_tuning.results.jsonl").write_text(json.dumps(texts))
     report = add_source(public_source("opda", folder), tmp_path / "db")
     assert (report.trials, [len(parts) for parts in report.unused.values()]) == (3, [1])
-    found = rows(
+    found = query(
         tmp_path / "db",
         "SELECT workload, batch_size, trial_id, step, val_classification_error, other_metrics "
         "FROM measurements ORDER BY ALL",
@@ -149,7 +117,7 @@ def test_searches_keep_their_space_and_their_curves(tmp_path):
         (deberta, 56, 0, 1_000, 0.2, {mismatched: 0.25}),
         (deberta, 56, 0, 1_200, 0.15, None),
     ]
-    trials = rows(
+    trials = query(
         tmp_path / "db",
         "SELECT status, steps, learning_rate, momentum FROM trials ORDER BY workload, trial_id",
     )
@@ -168,7 +136,7 @@ def test_logs_of_optimizers_may_hold_several_runs(tmp_path):
     (tmp_path / "results" / "b.txt").write_text("nothing\n")
     report = add_source(public_source("modded-nanogpt", tmp_path), tmp_path / "db")
     assert report.unused == {"it has no evaluation": ["results/b.txt"]}
-    found = rows(
+    found = query(
         tmp_path / "db",
         "SELECT workload, trial_id, step, val_cross_entropy_error, other_metrics['seconds'] "
         "FROM measurements ORDER BY ALL",
@@ -189,7 +157,7 @@ def test_batch_sizes_in_seconds_of_audio_are_samples(tmp_path):
     )
     (tmp_path / "csv" / "val_acc.csv").write_text("step,batch size,value\n5000,87.5 sec,0.15\n")
     add_source(public_source("w2v2-batch-size", tmp_path), tmp_path / "db")
-    found = rows(
+    found = query(
         tmp_path / "db", "SELECT batch_size, step, other_metrics FROM measurements ORDER BY ALL"
     )
     assert found == [
