@@ -8,6 +8,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -43,81 +44,47 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def algoperf(folder: Path) -> None:
     """Runs as the logger of the AlgoPerf benchmark writes them, in two studies."""
-    for study, (at, task), trial in (
-        (study, each, trial)
-        for study in ("study_0", "study_1")
-        for each in enumerate(TASKS)
-        for trial in range(1, 4)
-    ):
+    for study, (at, task), trial in product(("study_0", "study_1"), enumerate(TASKS), (1, 2, 3)):
         run = folder / study / f"{task}_jax" / f"trial_{trial}"
         rate = 0.01 * trial + 0.001 * at
         rows: list[dict[str, Any]] = []
         for step in STEPS:
+            error, time = error_at(rate, step), 3.5 * step
+            times = {"score": time, "total_duration": time + 1, "accumulated_submission_time": time}
+            rows.append({"loss": error * 2, "grad_norm": 1 + step, "global_step": step})
             rows.append(
-                {"loss": error_at(rate, step) * 2, "grad_norm": 1 + step, "global_step": step}
-            )
-            rows.append(
-                {
-                    "train/accuracy": 1 - error_at(rate, step),
-                    "train/loss": error_at(rate, step) * 2,
-                    "validation/accuracy": round(1 - error_at(rate, step), 6),
-                    "validation/loss": error_at(rate, step) * 2.5,
-                    "validation/num_examples": 10_000,
-                    "score": 3.5 * step,
-                    "total_duration": 3.5 * step + 1,
-                    "accumulated_submission_time": 3.5 * step,
-                    "global_step": step,
-                    "preemption_count": 0,
-                }
+                {"train/accuracy": 1 - error, "train/loss": error * 2}
+                | {"validation/accuracy": round(1 - error, 6), "validation/loss": error * 2.5}
+                | {"validation/num_examples": 10_000, **times}
+                | {"global_step": step, "preemption_count": 0}
             )
         write_csv(run / "measurements.csv", rows)
         write_csv(run / "eval_measurements.csv", rows[1::2])
-        hparams = {
-            "learning_rate": rate,
-            "one_minus_beta1": 0.1,
-            "weight_decay": 0.02 * trial,
-            "warmup_factor": 0.05,
-            "nesterov": trial % 2 == 0,
-            "schedule": "cosine" if trial < 3 else "linear",
-        }
-        about = {
-            "workload.num_train_examples": 1000 * (at + 1),
-            "workload.validation_target_value": 0.7,
-            "workload.eval_batch_size": 128,
-            "rng_seed": 17 * trial,
-            "git_branch": "main",
-            "gpu_model_name": "made up",
-            "gpu_driver": None,
-        }
-        (run / "hparams.json").write_text(json.dumps(hparams, indent=2))
-        (run / "meta_data_0.json").write_text(json.dumps(about, indent=2))
-        flags = {"workload": task, "global_batch_size": 64, "tuning_search_space": "space.json"}
-        (run / "flags_0.json").write_text(json.dumps(flags, indent=2))
+        hparams = {"learning_rate": rate, "one_minus_beta1": 0.1, "weight_decay": 0.02 * trial}
+        hparams |= {"warmup_factor": 0.05, "nesterov": trial % 2 == 0}
+        beside: dict[str, dict[str, Any]] = {
+            "hparams": hparams | {"schedule": "cosine" if trial < 3 else "linear"},
+            "meta_data_0": {
+                "workload.num_train_examples": 1000 * (at + 1), "rng_seed": 17 * trial,
+                "workload.validation_target_value": 0.7, "workload.eval_batch_size": 128,
+                "git_branch": "main", "gpu_model_name": "made up", "gpu_driver": None,
+            },
+            "flags_0": {
+                "workload": task, "global_batch_size": 64, "tuning_search_space": "space.json",
+            },
+        }  # fmt: skip
+        for name, contents in beside.items():
+            (run / f"{name}.json").write_text(json.dumps(contents, indent=2))
 
 
 def pandas_long(folder: Path) -> None:
     """A data frame of a sweep: a row a step, and what a run was in every row."""
+    settings = product(("sgd", "momentum"), (0.1, 0.3), (8, 32), STEPS)
     rows = [
-        {
-            "": number,
-            "dataset": "digits",
-            "model": "mlp",
-            "optimizer": optimizer,
-            "lr": rate,
-            "batch_size": size,
-            "nesterov": optimizer == "momentum",
-            "seed": 0,
-            "step": step,
-            "train_loss": error_at(rate, step) * 2,
-            "val_error": error_at(rate, step),
-        }
-        for number, (optimizer, rate, size, step) in enumerate(
-            (optimizer, rate, size, step)
-            for optimizer in ("sgd", "momentum")
-            for rate in (0.1, 0.3)
-            for size in (8, 32)
-            for step in STEPS
-        )
+        {"": number, "dataset": "digits", "model": "mlp", "optimizer": optimizer, "lr": rate}
+        | {"batch_size": size, "nesterov": optimizer == "momentum", "seed": 0, "step": step}
+        | {"train_loss": error_at(rate, step) * 2, "val_error": error_at(rate, step)}
+        for number, (optimizer, rate, size, step) in enumerate(settings)
     ]
     write_csv(folder / "results.csv", rows)
 
@@ -133,19 +100,14 @@ def pandas_parquet(folder: Path) -> None:
 
 def keras(folder: Path) -> None:
     """A log of Keras' CSVLogger a run: averages over each epoch."""
-    for rate in ("0.1", "0.01"):
-        for seed in (1, 2):
-            rows = [
-                {
-                    "epoch": epoch,
-                    "accuracy": 1 - error_at(float(rate), epoch + 1),
-                    "loss": error_at(float(rate), epoch) * 2,
-                    "val_accuracy": round(1 - error_at(float(rate), epoch + 1), 6),
-                    "val_loss": error_at(float(rate), epoch + 1) * 2,
-                }
-                for epoch in range(5)
-            ]
-            write_csv(folder / f"lr={rate}_seed={seed}.csv", rows)
+    for rate, seed in product((0.1, 0.01), (1, 2)):
+        errors = [error_at(rate, epoch) for epoch in range(6)]
+        rows = [
+            {"epoch": epoch, "accuracy": 1 - error, "loss": errors[epoch] * 2}
+            | {"val_accuracy": round(1 - error, 6), "val_loss": error * 2}
+            for epoch, error in enumerate(errors[1:])
+        ]
+        write_csv(folder / f"lr={rate}_seed={seed}.csv", rows)
 
 
 LAYOUTS: Mapping[str, Write] = {
@@ -223,31 +185,26 @@ def test_what_is_beside_runs_and_in_their_paths_is_kept(tmp_path):
 
 
 def test_a_mapping_says_what_it_is_unsure_of(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "log.csv").write_text("step,loss,note,bs\n0,0.5,warm,8\n1,0.4,,8\n")
     args = '{"tags": ["x"], "lr": 0.1, "lr_end": "0/1", "bs": 8, "name": "a"}'
-    (tmp_path / "a" / "args.json").write_text(args)
-    (tmp_path / "a" / "more.yaml").write_text("name: b\n")
-    (tmp_path / "a" / "list.json").write_text("[1]")
+    log = "step,loss,note,bs\n0,0.5,warm,8\n1,0.4,,8\n"
+    beside = {"a/args.json": args, "a/more.yaml": "name: b\n", "a/list.json": "[1]"}
+    write(tmp_path, {"a/log.csv": log, **beside})
     found = guess(tmp_path)
     mapping = tomllib.loads(found.mapping)
-    beside = ["args.json", "more.yaml"]
-    assert mapping["files"] == {"step": "step", "beside": beside, "ignore": ["note"]}
+    read_beside = ["args.json", "more.yaml"]
+    assert mapping["files"] == {"step": "step", "beside": read_beside, "ignore": ["note"]}
     assert mapping["study"] == {"batch_size": {"column": "bs"}}
-    assert '# left out, as no setting, or as different in two files: "name"\n' in found.mapping
     assert mapping["metrics"] == {"batch_cross_entropy_error": "loss"}
-    assert '# left out, as no setting, or as different in two files: "tags"\n' in found.mapping
+    for name in ("name", "tags"):
+        assert f'as no setting, or as different in two files: "{name}"\n' in found.mapping
     assert '# left out, as it cannot be read: "list.json"\n' in found.mapping
-
     assert mapping["workload"]["metric"] == "?"
     assert mapping["metaparameters"]["lr_end"] == {"column": "lr_end"}
 
 
 def test_files_that_ingest_refuses_are_refused(tmp_path):
-    for run, text in (("a", "1,0.5\n2,0.4"), ("b", "1\n2,0.4")):
-        (tmp_path / run).mkdir()
-        (tmp_path / run / "log.csv").write_text(f"step,loss\n{text}\n")
-    (tmp_path / "notes.csv").write_text("a,b\n1\n")
+    cut = {"a/log.csv": "step,loss\n1,0.5\n2,0.4\n", "b/log.csv": "step,loss\n1\n2,0.4\n"}
+    write(tmp_path, {**cut, "notes.csv": "a,b\n1\n"})
     with pytest.raises(DbtoolError, match=r"b/log\.csv line 2: it has 1 fields and the header 2"):
         guess(tmp_path)
     (tmp_path / "b" / "log.csv").write_text("step,loss\n1,0.5\n")
@@ -276,9 +233,8 @@ def test_runs_are_found_in_tables_however_they_are_sorted(tmp_path):
         for seed in range(3)
     ]
     for name, lines in (("by step", rows), ("by run", sorted(rows, key=lambda r: r.split(",")[1]))):
-        (tmp_path / name).mkdir()
         text = "\n".join(["step,lr,seed,val_error", *lines])
-        (tmp_path / name / "results.csv").write_text(text)
+        write(tmp_path / name, {"results.csv": text})
         mapping = tomllib.loads(guess(tmp_path / name).mapping)
         assert mapping["files"]["run"] == ["lr", "seed"]
     # A table of runs, which spells their numbers otherwise.
@@ -288,15 +244,11 @@ def test_runs_are_found_in_tables_however_they_are_sorted(tmp_path):
     assert mapping["runs"]["run"] == "id"
     assert mapping["metaparameters"] == {"learning_rate": {"column": "lr"}}
     # Names with braces cannot be written as a pattern.
-    for name in ("a{", "b}"):
-        (tmp_path / "braces" / name).mkdir(parents=True)
-        (tmp_path / "braces" / name / "log.csv").write_text("step,loss\n0,1\n")
+    write(tmp_path / "braces", {f"{name}/log.csv": "step,loss\n0,1\n" for name in ("a{", "b}")})
     assert tomllib.loads(guess(tmp_path / "braces").mapping)["files"] == {"step": "step"}
     # A file a study, with runs in it; and with a number of the row, which names no run.
-    for study in "ab":
-        text = "id,run,step,loss\n" + "".join(f"{n},r{n % 2},{n // 2},0.5\n" for n in range(9))
-        (tmp_path / "studies" / study).mkdir(parents=True)
-        (tmp_path / "studies" / study / "log.csv").write_text(text)
+    text = "id,run,step,loss\n" + "".join(f"{n},r{n % 2},{n // 2},0.5\n" for n in range(9))
+    write(tmp_path / "studies", {f"{study}/log.csv": text for study in "ab"})
     files = tomllib.loads(guess(tmp_path / "studies").mapping)["files"]
     assert (files["name"], files["run"]) == ("{part_1}/log.csv", ["part_1", "run"])
 
@@ -309,10 +261,7 @@ TWO_RUNS["b/log.csv"] = TWO_RUNS["a/log.csv"].replace("0.8", "0.9")
     ("settings", "study"),
     [
         ({"batch_size": 12, "gradient_accumulation_steps": 40}, "batch_size 12 x gradient_accu"),
-        (
-            {"per_device_train_batch_size": 8, "train_batch_size": 8, "world_size": 4},
-            "= 32, unless",
-        ),
+        ({"per_device_train_batch_size": 8, "train_batch_size": 8, "world_size": 4}, "= 32, unle"),
         ({"batch_size": 12, "gradient_accumulation_steps": 1}, None),
         ({"batch_size": 8, "device": "cuda", "num_workers": 4, "accuracy": 2}, None),
         *(
@@ -410,9 +359,7 @@ def test_any_table_gives_toml_or_a_sentence(tmp_path, rows, files):
     table = io.StringIO()
     csv.writer(table).writerows(rows)
     folder = tmp_path / str(files)
-    for number in range(files):
-        (folder / f"v{number}").mkdir(parents=True, exist_ok=True)
-        (folder / f"v{number}" / "m.csv").write_bytes(table.getvalue().encode())
+    write(folder, {f"v{number}/m.csv": table.getvalue() for number in range(files)})
     try:
         found = guess(folder)
     except UsageError:

@@ -58,13 +58,17 @@ CHANGED: Any = {
 COLUMNS = {"error": "val_classification_error", "loss": "batch_cross_entropy_error"}
 
 
-def _wide_csv(runs: Runs) -> str:
-    rows = [
-        [run, step, *(values.get(name, "") for name in NAMES_OF_METRICS)]
+def _wide(runs: Runs) -> list[dict[str, Any]]:
+    return [
+        {"run": run, "step": step, **values}
         for run, steps in runs.items()
         for step, values in steps.items()
     ]
-    return _csv([["run", "step", *NAMES_OF_METRICS], *rows])
+
+
+def _wide_csv(runs: Runs) -> str:
+    names = ["run", "step", *NAMES_OF_METRICS]
+    return _csv([names, *([row.get(name, "") for name in names] for row in _wide(runs))])
 
 
 def _long_csv(runs: Runs) -> str:
@@ -84,23 +88,13 @@ def _csv(rows: list[list[Any]]) -> str:
 
 
 def _wide_json(runs: Runs) -> str:
-    return "".join(
-        json.dumps({"run": run, "step": step, **values}) + "\n"
-        for run, steps in runs.items()
-        for step, values in steps.items()
-    )
+    return "".join(json.dumps(row) + "\n" for row in _wide(runs))
 
 
 def _wide_parquet(runs: Runs) -> bytes:
-    file = io.BytesIO()
-    rows = [
-        {"run": run, "step": step, **values}
-        for run, steps in runs.items()
-        for step, values in steps.items()
-    ]
+    file, rows = io.BytesIO(), _wide(runs)
     names = dict.fromkeys(name for row in rows for name in row)
-    table = pa.table({name: [row.get(name) for row in rows] for name in names})
-    pq.write_table(table, file)
+    pq.write_table(pa.table({name: [row.get(name) for row in rows] for name in names}), file)
     return file.getvalue()
 
 
@@ -217,11 +211,7 @@ def _toml(value: Any) -> str:
 
 
 @FUZZ
-@given(
-    st.sampled_from(NAMES_OF_TABLES),
-    st.sampled_from(KEYS),
-    TOML,
-)
+@given(st.sampled_from(NAMES_OF_TABLES), st.sampled_from(KEYS), TOML)
 def test_mappings_with_any_value(tmp_path, table, key, value):
     path = tmp_path / "mapping.toml"
     path.write_text(mapping_text(**{table: {key: _toml(value)}}), encoding="utf-8")
@@ -273,27 +263,19 @@ def test_file_names_that_say_nothing(tmp_path, pattern):
     ("changes", "sentence"),
     [
         ({"files": {"stepp": '"x"'}}, 'files knows no "stepp"; closest: step'),
-        (
-            {"metrics": {"val_classification_error": '{ column = "a", transform = "1-x" }'}},
-            'metrics.val_classification_error.transform is "1-x", and should be one of 1 - x, ',
-        ),
+        ({"metrics": {"val_classification_error": '{ column = "a", transform = "1-x" }'}},
+         'metrics.val_classification_error.transform is "1-x", and should be one of 1 - x, '),
         ({"metrics": {"val_cross_entropy_error": '"error"'}}, "metrics names a column twice"),
-        (
-            {"workload": {"metric": '"val_error"'}},
-            'workload.metric is "val_error", and should be one of batch_cross_entropy_error, ',
-        ),
-        (
-            {"workload": {"train_examples": "1.5"}},
-            "workload.train_examples is 1.5, and should be a whole number from 0, or a column",
-        ),
+        ({"workload": {"metric": '"val_error"'}},
+         'workload.metric is "val_error", and should be one of batch_cross_entropy_error, '),
+        ({"workload": {"train_examples": "1.5"}},
+         "workload.train_examples is 1.5, and should be a whole number from 0, or a column"),
         ({"workload": {"model": '"a/b"'}}, 'workload.model is "a/b", and should be part of a work'),
         ({"files": {"metric": '"tag"'}}, "files: metric and value go together"),
-        (
-            {"metaparameters": {"momentum": '"lr"'}},
-            "metaparameters.momentum should be a finite number, or a column",
-        ),
+        ({"metaparameters": {"momentum": '"lr"'}},
+         "metaparameters.momentum should be a finite number, or a column"),
     ],
-)
+)  # fmt: skip
 def test_sentences_about_mappings(tmp_path, changes, sentence):
     path = tmp_path / "mapping.toml"
     path.write_text(mapping_text(**changes))

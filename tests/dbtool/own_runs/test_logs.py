@@ -18,7 +18,7 @@ from tests.support.logs import (
     write_huggingface,
     write_tensorboard,
 )
-from tests.support.own_runs import query
+from tests.support.own_runs import query, write
 
 
 @pytest.fixture(params=TOOLS)
@@ -118,10 +118,8 @@ def test_folders_of_tensorboard(tmp_path):
         writer.add_scalars("score", {"val": 0.75}, 1)
         # A folder of its own, as is that of each curve.
         writer.add_hparams(settings, {"best": 0.1})
-    for split, tag in (
-        ("train", "epoch_loss"),
-        ("validation", "evaluation_accuracy_vs_iterations"),
-    ):
+    tags = {"train": "epoch_loss", "validation": "evaluation_accuracy_vs_iterations"}
+    for split, tag in tags.items():
         with SummaryWriter(str(tmp_path / "logs" / "b" / split)) as writer:
             writer.add_scalar(tag, 0.5, 1)
             writer.add_hparams(settings | {"seed": 7}, {}, name="hparams")
@@ -158,29 +156,17 @@ def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path):
         ({"trainer_state.json": "{}"}, "trainer_state.json: it has no log_history"),
         ({"trainer_state.json": '{"log_history": []}'}, "the logs have no measurements"),
         ({"a.tfevents.1": "x" * 40}, "the logs have no measurements"),
-        (
-            {"meta.yaml": "run_id: a\n", "metrics/loss": "1 0.9 0\n2 0.8 0\n3 0.7 0\n"},
-            "run 'a' has 3 values of 'loss' at one step: its steps were not logged",
-        ),
-        (
-            {"meta.yaml": "run_id: a\n", "metrics/loss": "1 2\n"},
-            "loss line 1: it is not a time, a value and a step",
-        ),
-        (
-            {"metrics.csv": "e,loss\n1,2\n", "hparams.yaml": ""},
-            "line 1: it has no column 'step'",
-        ),
+        ({"meta.yaml": "run_id: a\n", "metrics/loss": "1 0.9 0\n2 0.8 0\n3 0.7 0\n"},
+         "run 'a' has 3 values of 'loss' at one step: its steps were not logged"),
+        ({"meta.yaml": "run_id: a\n", "metrics/loss": "1 2\n"}, "is not a time, a value and a ste"),
+        ({"metrics.csv": "e,loss\n1,2\n", "hparams.yaml": ""}, "line 1: it has no column 'step'"),
         ({"metrics.csv": "", "hparams.yaml": ""}, "the logs have no measurements"),
-        (
-            {"metrics.csv": "step,loss\n1,2\n", "hparams.yaml": "", "trainer_state.json": "{}"},
-            "give one of --from huggingface, as of",
-        ),
+        ({"metrics.csv": "step,loss\n1,2\n", "hparams.yaml": "", "trainer_state.json": "{}"},
+         "give one of --from huggingface, as of"),
     ],
-)
+)  # fmt: skip
 def test_logs_that_cannot_be_read(tmp_path, files, sentence):
-    for name, text in files.items():
-        (tmp_path / "logs" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "logs" / name).write_text(text)
+    write(tmp_path / "logs", files)
     with pytest.raises(DbtoolError) as error:
         ingest(tmp_path, "logs")
     assert sentence in str(error.value)
