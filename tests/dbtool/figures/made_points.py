@@ -49,13 +49,8 @@ def _steps(x: int, y: float | None, **more: Any) -> dict[str, Any]:
 
 def steps_rows(**more: Any) -> list[dict[str, Any]]:
     """Batch size 4 has fewer trials than asked for, and at 16 no trial reached the goal."""
-    return [
-        _steps(1, 640, **more),
-        _steps(2, 320, **more),
-        _steps(4, 200, **more | {"trials": 7}),
-        _steps(8, 180, **more),
-        _steps(16, None, **more),
-    ]
+    steps = {1: 640, 2: 320, 4: 200, 8: 180, 16: None}
+    return [_steps(x, y, **more | ({"trials": 7} if x == 4 else {})) for x, y in steps.items()]
 
 
 def banded_rows() -> list[dict[str, Any]]:
@@ -180,9 +175,5 @@ def points_of(
 ) -> Points:
     """The rows as a figure's query would return them."""
     spec = find_figure(FIGURE_OF[kind or rows[0]["kind"]])
-    return as_points(
-        pl.DataFrame(rows, infer_schema_length=None),
-        spec,
-        Request(release, trainable=frozenset(WORKLOADS)),
-        "SELECT 1",
-    )
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return as_points(frame, spec, Request(release, trainable=frozenset(WORKLOADS)), "SELECT 1")

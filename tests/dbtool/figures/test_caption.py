@@ -1,4 +1,3 @@
-import polars as pl
 import pytest
 
 from dbtool import __version__
@@ -100,36 +99,22 @@ BANDED = [
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        (
-            [row for row in scatter_rows() if row["series"] != "goal achieved"],
-            "No trial reached the goal: Simple CNN on MNIST.",
-        ),
-        (
-            [*steps_rows(), *steps_rows(release="other", release_order=2)[:4]],
-            "Goal not reached: Simple CNN on MNIST in made-up at batch size 16.",
-        ),
-        (
-            [
-                row | {"panel_order": place, "panel": f"Panel {place}"}
-                for place in range(20)
-                for row in steps_rows()
-            ],
-            "Goal not reached: at 20 points of 20 curves (see the CSV).",
-        ),
-        (
-            [row | (UNKNOWN if row["x"] == 2 else {"is_unknown": False}) for row in steps_rows()],
-            "Steps unknown, since the search ended first: Simple CNN on MNIST at batch size 2.",
-        ),
+        ([row for row in scatter_rows() if row["series"] != "goal achieved"],
+         "No trial reached the goal: Simple CNN on MNIST."),
+        ([*steps_rows(), *steps_rows(release="other", release_order=2)[:4]],
+         "Goal not reached: Simple CNN on MNIST in made-up at batch size 16."),
+        ([row | {"panel_order": place, "panel": f"Panel {place}"}
+          for place in range(20) for row in steps_rows()],
+         "Goal not reached: at 20 points of 20 curves (see the CSV)."),
+        ([row | (UNKNOWN if row["x"] == 2 else {"is_unknown": False}) for row in steps_rows()],
+         "Steps unknown, since the search ended first: Simple CNN on MNIST at batch size 2."),
         ([row | {"y": 0, "steps": 0} for row in steps_rows()[:2]], "Goal passed before step 1: "),
         (BANDED, "studies of a panel have with those that diverged (30 to 40), lies in the band"),
         (banded_rows(), "has more trials, its point lies at the better end of the band"),
         (banded_rows(), "The median of the best of k = 30 trials, diverged ones among them, lies"),
-        (
-            [row | {"perfect_low": 1.0} for row in steps_rows()],
-            "its interval is that of their mean",
-        ),
+        ([row | {"perfect_low": 1.0} for row in steps_rows()], "interval is that of their mean"),
     ],
-)
+)  # fmt: skip
 def test_what_is_missing_and_what_tints_mean_is_told(rows, sentence):
     releases = ",".join(dict.fromkeys(row["release"] for row in rows))
     figure = FIGURE_OF[rows[0]["kind"]]
@@ -160,9 +145,8 @@ def test_what_fills_names_only_commands_that_would():
 
 
 def test_points_without_any_trial_are_told_as_formulas():
-    rows = pl.DataFrame(ROWS_OF["curves"]).with_columns(
-        pl.lit(None).alias("workload"), pl.lit(None).alias("trials"), pl.lit(None).alias("release")
-    )
-    told = " ".join(caption(points_of(rows.to_dicts(), "curves"), "curves"))
+    nothing = dict.fromkeys(("workload", "trials", "release"))
+    rows = [row | nothing for row in ROWS_OF["curves"]]
+    told = " ".join(caption(points_of(rows, "curves"), "curves"))
     assert "follow from formulas" in told
     assert "Release" not in told

@@ -56,12 +56,73 @@ def words(axes):
     return {text.get_text() for text in texts}
 
 
-def test_steps_are_full_circles_however_many_trials_they_are_of():
+STUDY = made_points.study_rows()
+# Of rows the points of artists by their names, and words that are and that are not in the figure.
+DRAWN = [
+    (made_points.against_rows(),
+     {"points: batch size 16": [(0, 400), (50, 500), (90, 900)]}, set(), set()),
+    (made_points.metaparameter_rows(), {"ring: simple_cnn_base": [(4, 9.0)]},
+     {"linear scaling", "square-root scaling", "beyond the searched range",
+      "within 5 % of the border of the searched range"}, set()),
+    (made_points.scatter_rows(),
+     {"trials: goal achieved": [(0.1, 0.01), (0.2, 0.05)], "trials: goal not achieved":
+      [(0.001, 0.02)], "trials: infeasible": [(5.0, 1e-3), (8.0, 2e-4)], "best: made-up":
+      [(0.1, 0.01)]}, {"the trial that reached the goal first"}, set()),
+    (made_points.curve_rows(),
+     {"line: Batch size 64": [(1, 0.5), (16, 0.1), (256, 0.009)],
+      "read off: Batch size 256": [(256, 0.008)]},
+     {"goal", "where steps to result are read off"}, set()),
+    (STUDY, {"first: Trial 2": [(1, 0.4), (16, 0.009)],
+     "others: Trial 3": [(1, 0.9), (16, 0.3)]}, set(), {"Trial 1"}),
+    ([row | {"best": False} for row in STUDY],
+     {"study: Trial 2": [(1, 0.4), (16, 0.009)]},
+     {"the trials of the study"}, {"the other trials of the study"}),
+    ([row | {"workload": None, "release": None, "best": False} for row in STUDY], {},
+     {"Trial 1"}, set()),
+    ([row | {"y": None, "steps": None, "perfect": None} for row in made_points.steps_rows()], {},
+     {"no trial reached the goal"}, set()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "points", "said", "unsaid"),
+    DRAWN,
+    ids=["against", "metaparameter", "scatter", "curves", "a study", "a study that missed its goal",
+         "no trial", "nothing reached"],
+)  # fmt: skip
+def test_what_is_drawn_and_said(rows, points, said, unsaid):
+    (axes,) = drawn(rows)
+    assert {label: marks(axes, label) for label in points} == points
+    assert said <= words(axes)
+    assert not unsaid & words(axes)
+
+
+def test_steps_against_sparsity_span_the_whole():
+    (axes,) = drawn(made_points.against_rows())
+    assert axes.get_xscale() == "linear"
+    low, high = axes.get_xlim()
+    assert low < 0
+    assert high > 100
+    assert marks(axes, "unreached: batch size 256")[0][0] == 90
+
+
+def test_a_metaparameter_at_a_border_is_shaded():
+    (axes,) = drawn(made_points.metaparameter_rows())
+    assert marks(axes, "unreached: simple_cnn_base")[0][0] == 8
+    shaded = [path for part in axes.collections for path in part.get_paths()]
+    assert any(10.0 in path.vertices[:, 1] for path in shaded)
+    assert axes.get_ylim()[1] > 10
+
+
+def test_steps_are_full_circles_beside_a_dashed_line_of_perfect_scaling():
     (axes,) = drawn(made_points.steps_rows())
     assert marks(axes, "points: simple_cnn_base") == [(1, 640), (2, 320), (4, 200), (8, 180)]
     points = look(axes, "points: simple_cnn_base")
     assert points.get_marker() == "o"
     assert points.get_markerfacecolor() == NAMES["simple_cnn_base"].colour
+    assert marks(axes, "perfect: simple_cnn_base")[:2] == [(1, 640), (2, 320)]
+    assert look(axes, "perfect: simple_cnn_base").is_dashed()
+    assert "perfect scaling" in words(axes)
 
 
 def test_the_line_breaks_where_no_trial_reached_the_goal_and_a_cross_says_so():
@@ -113,7 +174,11 @@ def test_bands_are_tinted_between_their_bounds_and_break_where_there_are_none():
     assert sorted(bounds) == [(1, 500), (1, 700), (2, 400), (8, 150), (8, 200)]
     assert axes.get_ylim()[0] < 150
     assert axes.get_ylim()[1] > 700
-    assert "95 % band at equal numbers of trials" in words(axes)
+    # The key of the band has its colour.
+    (legend,) = axes.figure.findobj(Legend)
+    texts = [text.get_text() for text in legend.get_texts()]
+    key = legend.get_lines()[texts.index("95 % band at equal numbers of trials")]
+    assert key.get_color() == NAMES["simple_cnn_base"].colour
 
 
 def test_a_band_of_one_point_is_a_bar_with_ends():
@@ -125,13 +190,6 @@ def test_a_band_of_one_point_is_a_bar_with_ends():
     ends = [line for line in axes.lines if line.get_label().startswith("band")]
     assert {line.get_marker() for line in ends} == {"_"}
     assert sorted(marks(axes, "band: simple_cnn_base")) == [(8, 150), (8, 200)]
-
-
-def test_perfect_scaling_is_dashed_and_named():
-    (axes,) = drawn(made_points.steps_rows())
-    assert marks(axes, "perfect: simple_cnn_base")[:2] == [(1, 640), (2, 320)]
-    assert look(axes, "perfect: simple_cnn_base").is_dashed()
-    assert "perfect scaling" in words(axes)
 
 
 def test_the_interval_of_perfect_scaling_is_tinted_and_named():
@@ -186,8 +244,7 @@ def test_of_many_curves_one_guide_is_drawn_and_no_band():
     ]
     (axes,) = drawn(rows)
     (guide,) = [line for line in axes.lines if line.get_label().startswith("perfect")]
-    assert guide.get_label() == "perfect: fc_3"
-    assert to_hex(guide.get_color()) == PERFECT
+    assert (guide.get_label(), to_hex(guide.get_color())) == ("perfect: fc_3", PERFECT)
     assert not [part for part in axes.collections if part.get_label().startswith("band")]
     # Shapes tell the curves apart in grey.
     points = [line for line in axes.lines if line.get_label().startswith("points")]
@@ -208,36 +265,12 @@ def test_a_curve_of_fewer_trials_with_the_same_points_is_drawn_once():
 
 def test_a_panel_of_one_point_is_not_drawn_beside_others():
     lone = made_points.steps_rows(panel="Other", panel_order=2)[:1]
-    (axes,) = drawn([*made_points.steps_rows(), *lone])
+    rows = [*made_points.steps_rows(), *lone]
+    (axes,) = drawn(rows)
     assert marks(axes, "points: simple_cnn_base")
-    assert "Not drawn, for want of a second point: Other." in told(
-        [*made_points.steps_rows(), *lone]
-    )
+    assert "Not drawn, for want of a second point: Other." in told(rows)
     (axes,) = drawn(lone)
     assert marks(axes, "points: simple_cnn_base") == [(1, 640)]
-
-
-def test_the_key_of_a_band_has_its_colour():
-    (axes,) = drawn(made_points.banded_rows())
-    (legend,) = axes.figure.findobj(Legend)
-    drawn_colours = {
-        text.get_text(): line.get_color()
-        for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)
-    }
-    colour = NAMES["simple_cnn_base"].colour
-    assert drawn_colours["95 % band at equal numbers of trials"] == colour
-
-
-def test_a_metaparameter_at_a_border_is_ringed_and_shaded():
-    (axes,) = drawn(made_points.metaparameter_rows())
-    assert marks(axes, "ring: simple_cnn_base") == [(4, 9.0)]
-    assert marks(axes, "unreached: simple_cnn_base")[0][0] == 8
-    shaded = [path for part in axes.collections for path in part.get_paths()]
-    assert any(10.0 in path.vertices[:, 1] for path in shaded)
-    assert axes.get_ylim()[1] > 10
-    assert {"linear scaling", "square-root scaling"} <= words(axes)
-    assert "within 5 % of the border of the searched range" in words(axes)
-    assert "beyond the searched range" in words(axes)
 
 
 def test_learning_rates_are_marked_at_powers_of_ten():
@@ -251,31 +284,22 @@ def test_learning_rates_are_marked_at_powers_of_ten():
     assert all(x == 2 ** round(math.log2(x)) for x in axes.get_xticks())
 
 
-def test_zoomed_axes_end_where_the_rows_say():
-    rows = [row | {"y_from": 0.005, "y_to": 0.025} for row in made_points.best_rows()]
+SCATTER_ENDS = {"x_from": 10**-4.5, "x_to": 10**-0.5, "y_from": 1e-6, "y_to": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "ends"),
+    [
+        (made_points.best_rows(), {"y_from": 0.005, "y_to": 0.025}),
+        (made_points.scatter_rows(), SCATTER_ENDS),
+    ],
+)
+def test_axes_end_where_the_rows_say_and_what_lies_beyond_is_told(rows, ends):
+    rows = [row | ends for row in rows]
     (axes,) = drawn(rows)
-    assert axes.get_ylim() == (0.005, 0.025)
+    found = dict(zip(SCATTER_ENDS, (*axes.get_xlim(), *axes.get_ylim()), strict=True))
+    assert {name: found[name] for name in ends} == pytest.approx(ends)
     assert "2 points lie beyond the axes (see the CSV)." in told(rows)
-
-
-def test_steps_against_sparsity_span_the_whole():
-    (axes,) = drawn(made_points.against_rows())
-    assert axes.get_xscale() == "linear"
-    low, high = axes.get_xlim()
-    assert low < 0
-    assert high > 100
-    assert marks(axes, "points: batch size 16") == [(0, 400), (50, 500), (90, 900)]
-    assert marks(axes, "unreached: batch size 256")[0][0] == 90
-
-
-def test_scatter_has_a_dot_a_trial_and_a_star_on_the_best():
-    (axes,) = drawn(made_points.scatter_rows())
-    assert marks(axes, "trials: goal achieved") == [(0.1, 0.01), (0.2, 0.05)]
-    assert marks(axes, "trials: goal not achieved") == [(0.001, 0.02)]
-    assert look(axes, "trials: infeasible").get_marker() == "x"
-    assert len(marks(axes, "trials: infeasible")) == 2
-    assert marks(axes, "best: made-up") == [(0.1, 0.01)]
-    assert "the trial that reached the goal first" in words(axes)
 
 
 def test_contours_join_equal_effective_learning_rates():
@@ -311,41 +335,11 @@ def test_the_grid_stands_outcomes_side_by_side_in_a_column_a_batch_size():
     assert {y for path in bands.get_paths() for y in path.vertices[:, 1]} == {1e-4, 10.0}
 
 
-def test_curves_show_the_goal_and_what_is_read_off():
-    (axes,) = drawn(made_points.curve_rows())
-    assert marks(axes, "line: Batch size 64") == [(1, 0.5), (16, 0.1), (256, 0.009)]
-    assert marks(axes, "read off: Batch size 256") == [(256, 0.008)]
-    assert {y for _, y in marks(axes, "goal")} == {0.01}
-    assert {"goal", "where steps to result are read off"} <= words(axes)
-
-
 def test_a_curve_of_one_measurement_is_a_dot():
     lone, *others = made_points.curve_rows()
     (axes,) = drawn([lone, *(row for row in others if row["series"] != lone["series"])])
     assert look(axes, f"line: {lone['series']}").get_marker() == "o"
     assert look(axes, f"line: {others[-1]['series']}").get_marker() == "None"
-
-
-def test_of_a_whole_study_the_trial_that_was_first_stands_out():
-    (axes,) = drawn(made_points.study_rows())
-    assert marks(axes, "first: Trial 2") == [(1, 0.4), (16, 0.009)]
-    assert marks(axes, "others: Trial 3") == [(1, 0.9), (16, 0.3)]
-    assert "Trial 1" not in words(axes)
-
-
-def test_of_a_study_that_missed_the_goal_no_trial_stands_out():
-    (axes,) = drawn([row | {"best": False} for row in made_points.study_rows()])
-    assert marks(axes, "study: Trial 2") == [(1, 0.4), (16, 0.009)]
-    assert "the trials of the study" in words(axes)
-    assert "the other trials of the study" not in words(axes)
-
-
-def test_curves_of_no_trial_are_named():
-    rows = [
-        row | {"workload": None, "release": None, "best": False} for row in made_points.study_rows()
-    ]
-    (axes,) = drawn(rows)
-    assert "Trial 1" in words(axes)
 
 
 def test_two_releases_share_a_colour_and_differ_in_fill_and_line():
@@ -363,24 +357,9 @@ def test_two_releases_share_a_colour_and_differ_in_fill_and_line():
     assert {"release made-up", "release other"} <= words(axes)
 
 
-def test_a_panel_that_nothing_reached_says_so():
-    rows = [row | {"y": None, "steps": None, "perfect": None} for row in made_points.steps_rows()]
-    (axes,) = drawn(rows)
-    assert "no trial reached the goal" in {text.get_text() for text in axes.texts}
-
-
 @pytest.mark.parametrize("kind", ["steps_to_result", "metaparameter", "against"])
 def test_a_figure_may_mix_kinds(kind):
     mixed = [row | {"panel_order": 2, "panel": "Other"} for row in made_points.ROWS_OF[kind]]
     first, second = drawn([*made_points.best_rows(), *mixed])
     assert first.get_yscale() == "linear"
     assert second.get_yscale() == "log"
-
-
-def test_axes_of_a_scatter_end_where_the_rows_say_and_tell_what_lies_beyond():
-    ends = {"x_from": 10**-4.5, "x_to": 10**-0.5, "y_from": 1e-6, "y_to": 10.0}
-    rows = [row | ends for row in made_points.scatter_rows()]
-    (axes,) = drawn(rows)
-    assert axes.get_xlim() == pytest.approx((ends["x_from"], ends["x_to"]))
-    assert axes.get_ylim() == pytest.approx((ends["y_from"], ends["y_to"]))
-    assert "2 points lie beyond the axes (see the CSV)." in told(rows)

@@ -1,6 +1,7 @@
 """Figures as laid out: nothing overlaps, nothing is said twice, the same points give one file."""
 
 import itertools
+from typing import Any
 
 import msgspec
 import pytest
@@ -72,10 +73,8 @@ def test_no_words_overlap_or_leave_the_page(kind, width):
     # Boxes of lines that follow each other touch.
     boxes = [box.padded(-0.5) for _, box in laid_out(figure)]
     for box in boxes:
-        assert box.x0 >= 0
-        assert box.y0 >= 0
-        assert box.x1 <= figure.bbox.x1
-        assert box.y1 <= figure.bbox.y1
+        assert 0 <= box.x0 <= box.x1 <= figure.bbox.x1
+        assert 0 <= box.y0 <= box.y1 <= figure.bbox.y1
     for one, other in itertools.combinations(boxes, 2):
         assert not one.overlaps(other)
     for axes, other in itertools.permutations(figure.axes, 2):
@@ -122,8 +121,7 @@ def test_headings_of_a_row_begin_at_one_height_and_no_panel_stands_alone():
     tops: dict[int, list[float]] = {}
     for axes in figure.axes:
         (title,) = (text for text in axes.texts if "CNN" in text.get_text())
-        spec = axes.get_subplotspec()
-        assert spec is not None
+        spec: Any = axes.get_subplotspec()
         tops.setdefault(spec.rowspan.start, []).append(title.get_window_extent().y1)
     assert [len(row) for row in tops.values()] == [4, 3]
     assert all(max(row) - min(row) < 1 for row in tops.values())
@@ -141,10 +139,7 @@ def test_the_same_points_give_the_same_bytes(kind, tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [
-        ("normalised", "FC 1024"),
-        ("steps_to_result", "Nesterov momentum; validation error < 0.01"),
-    ],
+    [("normalised", "FC 1024"), ("steps_to_result", "Nesterov momentum; validation error < 0.01")],
 )
 def test_what_panels_share_is_said_once(kind, words):
     texts = [text for text, _ in laid_out(figure_of(kind))]
@@ -152,9 +147,8 @@ def test_what_panels_share_is_said_once(kind, words):
 
 
 def line_colours(axes):
-    return {
-        line.get_label(): line.get_color() for line in axes.lines if "line: " in line.get_label()
-    }
+    lines = [line for line in axes.lines if "line: " in line.get_label()]
+    return {line.get_label(): line.get_color() for line in lines}
 
 
 def test_a_curve_that_is_left_out_keeps_its_colour():

@@ -13,10 +13,7 @@ from producers.workloads.registry import WORKLOADS
         ("resnet_50 on mnist_subsets/mnist_6875", "ResNet-50 on MNIST, 6,875 images"),
         ("mnist/fc_1024/sgd, budgets", "FC 1024 on MNIST, SGD, budgets"),
         ("brown/transformer_tiny/adam", "Transformer, tiny on the Brown corpus, Adam"),
-        (
-            "solution_quality/mnist/simple_cnn_base/sgd",
-            "Simple CNN on MNIST, SGD (solution quality)",
-        ),
+        ("solution_quality/mnist/fc_64/sgd", "FC 64 on MNIST, SGD (solution quality)"),
         ("fc_64 on sparsity_90/mnist", "FC 64 on MNIST (sparsity 90)"),
         ("two\nlines", "two lines"),
     ],

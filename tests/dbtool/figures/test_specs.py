@@ -8,13 +8,9 @@ from dbtool.figures.specs import FIGURES, find_figure
 @pytest.mark.parametrize(
     ("word", "name"),
     [
-        ("figure_01", "figure_01"),
-        ("1", "figure_01"),
-        ("01", "figure_01"),
-        ("Figure 3", "figure_03"),
-        ("fig-4", "figure_04"),
-        ("steps", "steps"),
-        ("learning_rates", "learning-rates"),
+        *((word, "figure_01") for word in ("figure_01", "1", "01")),
+        *(("Figure 3", "figure_03"), ("fig-4", "figure_04")),
+        *(("steps", "steps"), ("learning_rates", "learning-rates")),
     ],
 )
 def test_a_figure_answers_to_its_name_and_its_number(word, name):
