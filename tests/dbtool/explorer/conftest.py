@@ -42,42 +42,23 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     errors = ["val_classification_error", "train_cross_entropy_error", "test_classification_error"]
     statuses = ["COMPLETE", "INFEASIBLE", "INCOMPLETE", *["COMPLETE"] * 5]
     for batch_size in (256, 8, 64):
-        trials = [
-            (
-                number,
-                status,
-                {"learning_rate": chance.random(), "momentum": 0.9, "epsilon": 1e-8},
-                random_rows(chance, errors, chance.randrange(0, 40)),
-            )
-            for number, status in enumerate(statuses)
-        ]
+        trials = []
+        for number, status in enumerate(statuses):
+            own = {"learning_rate": chance.random(), "momentum": 0.9, "epsilon": 1e-8}
+            rows = random_rows(chance, errors, chance.randrange(0, 40))
+            trials.append((number, status, own, rows))
         write_shard(folder, workload=ERRORS, batch_size=batch_size, trials=trials, goal=0.2)
-    for workload, metric in (
-        (PRECISION, "val_average_precision"),
-        (HOSTILE, "val_average_precision"),
-    ):
+    metric, loss = "val_average_precision", "batch_cross_entropy_error"
+    study: dict[str, Any] = {"metric": metric, "goal": 0.75, "goal_inclusive": True}
+    for workload in (PRECISION, HOSTILE):
         trials = [
             (number, "COMPLETE", {"learning_rate": 0.1}, random_rows(chance, [metric], 20))
             for number in range(7)
         ]
-        write_shard(
-            folder,
-            workload=workload,
-            batch_size=32,
-            trials=trials,
-            metric=metric,
-            goal=0.75,
-            goal_inclusive=True,
-        )
-    rows = [{"step": step, "batch_cross_entropy_error": 0.9 - step / 10} for step in range(5)]
-    write_shard(
-        folder,
-        workload=OWN_METRIC,
-        batch_size=16,
-        trials=[(3, "COMPLETE", {}, rows)],
-        metric="batch_cross_entropy_error",
-        goal=None,
-    )
+        write_shard(folder, workload=workload, batch_size=32, trials=trials, **study)
+    only: Any = (3, "COMPLETE", {}, [{"step": step, loss: 0.9 - step / 10} for step in range(5)])
+    study = {"workload": OWN_METRIC, "batch_size": 16, "metric": loss, "goal": None}
+    write_shard(folder, trials=[only], **study)
     rewrite(folder, release=RELEASE, title=HOSTILE, licence="CC0-1.0", citation=BIBTEX)
     return folder
 

@@ -1,6 +1,7 @@
 """The explorer beside a published release: listed, checked, pulled, renewed and taken away."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import polars as pl
@@ -10,7 +11,7 @@ from dbtool.core.manifest import read_manifest
 from dbtool.database import explore_beside
 from dbtool.figures.specs import FIGURES
 from dbtool.release.verify import verify
-from tests.dbtool.explorer.conftest import ERRORS
+from tests.dbtool.explorer.conftest import ERRORS, RELEASE
 from tests.support.explorer import contents_of, needs_explorer
 from tests.support.made_up import write_shard
 from tests.support.published import bytes_of, published
@@ -34,8 +35,7 @@ def test_what_is_beside_a_release_belongs_to_it(folder):
     assert listed(folder) == FILES
     assert verify(folder).problems == ()
     for path in FILES - {"explorer.html"}:
-        held = read_manifest(folder).file(path)
-        assert held is not None
+        held: Any = read_manifest(folder).file(path)
         assert held.rows == pl.read_parquet(folder / path).height
     assert "[explorer.html](explorer.html)" in (folder / "README.md").read_text()
 
@@ -66,30 +66,23 @@ def test_the_page_asks_its_own_server_for_tables_and_shards(folder):
         for study in workload["studies"]:
             shards = [folder / unquote(shard["path"]) for shard in study["shards"]]
             assert shards
-            assert [shard.stat().st_size for shard in shards] == [
-                shard["bytes"] for shard in study["shards"]
-            ]
-            rows = pl.concat(
-                [pl.read_parquet(s, hive_partitioning=False) for s in shards], how="diagonal"
-            )
+            sizes = [shard["bytes"] for shard in study["shards"]]
+            assert [shard.stat().st_size for shard in shards] == sizes
+            tables = [pl.read_parquet(shard, hive_partitioning=False) for shard in shards]
+            rows = pl.concat(tables, how="diagonal")
             assert set(rows["workload"]) == {workload["workload"]}
             assert set(rows["batch_size"]) == {study["batch_size"]}
 
 
 @pytest.mark.slow
-def test_publishing_without_it_takes_it_away(release, tmp_path):
+def test_what_is_added_and_publishing_without_it_take_it_away(release, tmp_path):
     out = published(release, tmp_path / "out", explorer=explore_beside)
     published(out, out)
     assert listed(out) == set()
     assert verify(out).problems == ()
     assert "explorer" not in (out / "README.md").read_text()
-
-
-@pytest.mark.slow
-def test_what_is_added_to_the_release_takes_it_away(release, tmp_path):
-    out = published(release, tmp_path / "out", explorer=explore_beside)
-    name = read_manifest(out).release
-    write_shard(out, release=name, workload=ERRORS, batch_size=2, goal=0.2)
+    published(out, out, explorer=explore_beside)
+    write_shard(out, release=RELEASE, workload=ERRORS, batch_size=2, goal=0.2)
     assert listed(out) == set()
     assert verify(out).problems == ()
     assert not (out / "explorer.html").exists()

@@ -96,9 +96,8 @@ def test_every_figure_that_has_data_is_listed_and_opens_with_its_points_and_sql(
             " g[aria-label=line] path').length)"
         )
         assert all(drawn), (spec.name, drawn)
-        expect(page.locator(".figure .table .count")).to_have_text(
-            re.compile(f"^{len(rows):,} rows?$")
-        )
+        counted = re.compile(f"^{len(rows):,} rows?$")
+        expect(page.locator(".figure .table .count")).to_have_text(counted)
 
 
 @pytest.mark.slow
@@ -139,9 +138,8 @@ def test_figures_without_data_are_named_with_what_would_fill_them(whole, plotted
     expect(whole.page.locator(".figures nav dt")).to_have_text([spec.full_name for spec in missing])
     reasons = whole.page.locator(".figures nav dd")
     for place, spec in enumerate(missing):
-        expect(reasons.nth(place)).to_contain_text(
-            f"release replication has no rows of {spec.name};"
-        )
+        told = f"release replication has no rows of {spec.name};"
+        expect(reasons.nth(place)).to_contain_text(told)
         expect(reasons.nth(place)).to_contain_text(re.compile("dbtool produce .* would fill it$"))
 
 
@@ -160,6 +158,12 @@ def test_what_is_copied_of_a_figure_gives_its_points(figures, few, few_db, tmp_p
 
 @pytest.mark.slow
 def test_each_line_of_critical_batch_sizes_has_the_name_of_its_workload(figures):
+    """In the atlas, which is a view of its own, too."""
+    figures.button("Atlas").click()
+    figures.expect_state(view="atlas")
+    expect(figures.page.locator("#figure-title")).to_have_text(find_figure("atlas").full_name)
+    expect(figures.page.locator(".figure .panels svg[class^=plot]")).to_have_count(2)
+    expect(links(figures)).to_have_count(0)
     figures.go(view="figures", figure="atlas")
     expect(figures.page.locator("#figure-title")).to_have_text(find_figure("atlas").full_name)
     saved = figures.saved("Download the points of atlas as CSV").read_text(encoding="utf-8")
@@ -168,15 +172,6 @@ def test_each_line_of_critical_batch_sizes_has_the_name_of_its_workload(figures)
     chart = figures.page.locator(".figure .panels svg[class^=plot]").first
     expect(chart.locator("g[aria-label='y-axis tick label'] text")).to_have_count(len(lines))
     expect(chart.locator("g[aria-label=rule] line")).to_have_count(2 * len(lines))
-
-
-@pytest.mark.slow
-def test_the_atlas_is_a_view_of_its_own(explorer):
-    explorer.button("Atlas").click()
-    explorer.expect_state(view="atlas")
-    expect(explorer.page.locator("#figure-title")).to_have_text(find_figure("atlas").full_name)
-    expect(explorer.page.locator(".figure .panels svg[class^=plot]")).to_have_count(2)
-    expect(links(explorer)).to_have_count(0)
 
 
 @pytest.mark.slow

@@ -55,10 +55,8 @@ def test_names_are_seen_as_text_and_make_no_elements(hostile):
     hostile.unfold("steps", "critical", "search-space")
     steps, critical = hostile.tables("steps", "critical")
     for rows in (steps, critical):
-        assert {(row["release"], row["workload"]) for row in rows} == {
-            (RELEASE, HOSTILE),
-            (RELEASE, PRECISION),
-        }
+        named = {(row["release"], row["workload"]) for row in rows}
+        assert named == {(RELEASE, HOSTILE), (RELEASE, PRECISION)}
     hostile.points("steps").first.hover(force=True)
     expect(page.locator("#steps [aria-label=tip]")).to_contain_text("batch size 32")
     hostile.drop(own=OWN)
@@ -76,12 +74,8 @@ def test_names_are_seen_as_text_and_make_no_elements(hostile):
 
 
 def test_copied_sql_and_links_quote_names_so_that_they_are_found_again(hostile, db):
-    for title in (
-        "Steps to result",
-        "Best learning rates",
-        "Curves: validation average precision",
-        "Search space",
-    ):
+    curves = "Curves: validation average precision"
+    for title in ("Steps to result", "Best learning rates", curves, "Search space"):
         found = db.sql(hostile.copied(f"Copy SQL of {title}")).polars()
         if title == "Search space":
             found = found.select("trial_id", "status", "steps")

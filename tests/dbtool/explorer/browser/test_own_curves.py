@@ -52,12 +52,8 @@ def curves_csv():
         ["batch_size", "trial_id", "step", "val_classification_error", "train_cross_entropy_error"]
     )
     writer.writerow([16, "b", 700, "", 0.01])
-    rows = [
-        [size, trial, step, error, ""]
-        for (size, trial), errors in ERRORS.items()
-        for step, error in errors.items()
-    ]
-    writer.writerows(reversed(rows))
+    for (size, trial), errors in reversed(ERRORS.items()):
+        writer.writerows([size, trial, step, error, ""] for step, error in reversed(errors.items()))
     return text.getvalue()
 
 
@@ -105,9 +101,8 @@ def test_of_curves_the_steps_are_those_to_the_goal(explorer):
     for goal, by_hand in BY_HAND.items():
         explorer.go(goal=goal)
         assert drawn_steps(explorer) == by_hand
-        assert {(row["metric"], float(row["goal"])) for row in rows_of_own(explorer)} == {
-            ("val_classification_error", goal)
-        }
+        told = {(row["metric"], float(row["goal"])) for row in rows_of_own(explorer)}
+        assert told == {("val_classification_error", goal)}
 
 
 @pytest.mark.slow
@@ -115,12 +110,9 @@ def test_files_are_chosen_instead_several_at_once_and_again_after_they_were_remo
     def choose(**files):
         with explorer.page.expect_file_chooser() as chooser:
             explorer.page.get_by_text("choose a file").click()
-        chooser.value.set_files(
-            [
-                {"name": f"{name}.csv", "mimeType": "text/csv", "buffer": text.encode()}
-                for name, text in files.items()
-            ]
-        )
+        kind = {"mimeType": "text/csv"}
+        files = {f"{name}.csv": text.encode() for name, text in files.items()}
+        chooser.value.set_files([kind | {"name": n, "buffer": files[n]} for n in files])
 
     choose(own=STEPS, laptop=ONE)
     expect(legend(explorer)).to_have_text([SGD, "mine", "theirs", "laptop"])
@@ -137,10 +129,8 @@ def test_a_curve_of_the_same_name_is_another_curve_and_none_has_a_study(explorer
     explorer.drop(own=ONE)
     explorer.drop(own=ONE.replace("500", "700"))
     expect(legend(explorer)).to_have_text([SGD, "own", "own (2)"])
-    assert [(row["workload"], row["steps"]) for row in rows_of_own(explorer)] == [
-        ("own", "500"),
-        ("own (2)", "700"),
-    ]
+    found = [(row["workload"], row["steps"]) for row in rows_of_own(explorer)]
+    assert found == [("own", "500"), ("own (2)", "700")]
     explorer.button("Remove own").click()
     assert [row["steps"] for row in rows_of_own(explorer)] == ["700"]
     explorer.go(workload="")

@@ -50,11 +50,11 @@ def test_a_point_tells_of_its_study_and_opens_it_and_close_closes_it(explorer, f
 
 def test_its_curves_and_search_space_are_those_of_its_trials(study, few_db):
     rows = study.csv(CURVES)
+    of_study = {"workload": SGD, "size": BATCH_SIZE}
     expected = few_db.sql(
         "SELECT trial_id, step, value FROM evaluations WHERE workload = $workload AND "
         "batch_size = $size AND metric = 'val_classification_error' ORDER BY trial_id, step",
-        workload=SGD,
-        size=BATCH_SIZE,
+        **of_study,
     ).rows()
     assert len(rows) == len(expected) == 332
     assert [(int(r["trial_id"]), int(r["step"]), float(r["value"])) for r in rows] == expected
@@ -62,8 +62,7 @@ def test_its_curves_and_search_space_are_those_of_its_trials(study, few_db):
     crossings = few_db.sql(
         "SELECT trial_id, status, settings FROM trials WHERE workload = $workload AND "
         "batch_size = $size ORDER BY trial_id",
-        workload=SGD,
-        size=BATCH_SIZE,
+        **of_study,
     ).rows()
     assert [(int(row["trial_id"]), row["status"]) for row in rows] == [r[:2] for r in crossings]
     for row, (*_, settings) in zip(rows, crossings, strict=True):

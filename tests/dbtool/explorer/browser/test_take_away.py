@@ -84,10 +84,8 @@ def test_commands_of_several_releases_are_one_for_each(releases, title):
     shown = releases.csv(title)
     command = releases.copied(f"Copy command of {title}")
     lines = command.splitlines()
-    assert [line.rpartition(" --release ")[2] for line in lines] == [
-        f"'{RELEASE}'",
-        "'second it'\\''s'",
-    ]
+    named = [line.rpartition(" --release ")[2] for line in lines]
+    assert named == [f"'{RELEASE}'", "'second it'\\''s'"]
     # Pasted at once, they run one after the other.
     printed = in_bash("\n".join(f"{line} --format csv" for line in lines))
     [header, *_] = printed.splitlines()
