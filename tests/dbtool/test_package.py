@@ -2,12 +2,11 @@
 
 import doctest
 import importlib
-import subprocess
-import sys
 
 import dbtool
+from tests.support.programs import run_python
 
-HEAVY = (
+HEAVY = [
     "duckdb",
     "polars",
     "pyarrow",
@@ -17,7 +16,7 @@ HEAVY = (
     "jax",
     "typer",
     "platformdirs",
-)
+]
 
 
 def test_importing_brings_nothing_heavy():
@@ -25,8 +24,7 @@ def test_importing_brings_nothing_heavy():
         "import sys, dbtool, dbtool.core.errors; dbtool.open; dbtool.__version__; "
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert run_python("-c", code).stdout == "[]\n"
 
 
 MODULES = (

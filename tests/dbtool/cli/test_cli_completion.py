@@ -15,7 +15,6 @@ from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
 
 from .conftest import Call
 
-DBTOOL = str(Path(sys.executable).with_name("dbtool"))
 TRIAL = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5]))
 
 
@@ -61,14 +60,10 @@ def test_bash_itself_completes_with_the_installed_script(database):
         _dbtool_completion dbtool
         printf '%s\\n' "${COMPREPLY[@]}"
     """
-    done = subprocess.run(
-        ["bash", "--norc", "-c", press],
-        env=os.environ
-        | {"PATH": f"{Path(DBTOOL).parent}:{os.environ['PATH']}", "DBTOOL_DB": str(database)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "DBTOOL_DB": str(database)}
+    words = ["bash", "--norc", "-c", press]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     assert (done.stdout.split(), done.stderr) == ([DIGITS], "")
 
 

@@ -32,20 +32,17 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     short, odd = curve([0.9, 0.5]), [{"step": 0, "other_metrics": {"a": 1.0}}]
     same = (0, "COMPLETE", rate, good)
     about = {"train_steps": 10}
-    study(first, ONE, 8, same, (1, "COMPLETE", rate, good), (2, "COMPLETE", rate, good), **about)
-    study(
-        second, ONE, 8, same, (1, "INFEASIBLE", other, good), (3, "COMPLETE", rate, good), **about
-    )
-    study(first, ONE, 64, (0, "COMPLETE", rate, good), (5, "INCOMPLETE", rate, odd), train_steps=20)
-    odd = [{"step": 0, "other_metrics": {"a": 2.0}}]
-    study(
-        second, ONE, 64, (0, "COMPLETE", rate, better), (5, "INCOMPLETE", rate, odd), train_steps=19
-    )
+    one, two, three = ((number, "COMPLETE", rate, good) for number in (1, 2, 3))
+    study(first, ONE, 8, same, one, two, **about)
+    study(second, ONE, 8, same, (1, "INFEASIBLE", other, good), three, **about)
+    study(first, ONE, 64, same, (5, "INCOMPLETE", rate, odd), train_steps=20)
+    odd, quick = [{"step": 0, "other_metrics": {"a": 2.0}}], (0, "COMPLETE", rate, better)
+    study(second, ONE, 64, quick, (5, "INCOMPLETE", rate, odd), train_steps=19)
     study(first, ONE, 128, same)
     study(second, ONE, 256, same)
     study(first, TWO, 8, same)
     study(second, THREE, 8, same)
-    study(first, "a/b/four", 8, (0, "COMPLETE", rate, good), goal=0.1, source="one")
+    study(first, "a/b/four", 8, same, goal=0.1, source="one")
     study(second, "a/b/four", 8, (0, "COMPLETE", rate, short), goal=0.01, source="two")
     return first, second
 
@@ -145,8 +142,7 @@ def test_an_archive_has_no_definitions_to_compare(call, tmp_path):
     folder = published(tmp_path / "db", tmp_path / "out")
     assert call("diff", str(tmp_path / "db"), str(folder)).code == 0
     study(tmp_path / "shards", plan.workload, 8, (0, "COMPLETE", {}, curve([0.9])), source="x")
-    rows = differences(
-        call("diff", str(folder), str(tmp_path / "shards"), "--format", "csv").output
-    )
+    words = ("diff", str(folder), str(tmp_path / "shards"), "--format", "csv")
+    rows = differences(call(*words).output)
     assert ["workload", plan.workload, "", "", "definition", "", "given"] in rows
     assert not [row for row in rows if row[4].startswith("definition ")]

@@ -177,14 +177,8 @@ def test_a_limit_of_address_space_is_told(kibibytes):
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (
-            RecursionError("too deep"),
-            r"an unexpected error, RecursionError \(too deep\); please",
-        ),
-        (
-            pl.exceptions.PanicException("a\nb!"),
-            r"an unexpected error, PanicException \(a; b\); ple",
-        ),
+        (RecursionError("too deep"), r"an unexpected error, RecursionError \(too deep\); please"),
+        (pl.exceptions.PanicException("a\nb!"), r"an unexpected error, PanicException \(a; b\); "),
         (OSError("no number"), "an unexpected error, OSError"),
         (MemoryError(), "there is not enough memory: "),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "there is not enough memory: "),

@@ -49,15 +49,8 @@ ROWS = st.lists(
     ),
     max_size=8,
 )
-SCHEMA = pa.schema(
-    {
-        "whole": pa.int64(),
-        "double": pa.float64(),
-        "single": pa.float32(),
-        "text": pa.string(),
-        "map": pa.map_(pa.string(), pa.float64()),
-    }
-)
+_TYPES = {"whole": pa.int64(), "double": pa.float64(), "single": pa.float32(), "text": pa.string()}
+SCHEMA = pa.schema({**_TYPES, "map": pa.map_(pa.string(), pa.float64())})
 
 
 @pytest.fixture(scope="module")
@@ -164,22 +157,12 @@ def test_no_rows(printed):
 def test_json_and_csv_of_every_type(call):
     row = _strict(call("sql", MIXED, "--format", "jsonl").output)
     assert row == {
-        "whole": 1,
-        "whole_1": 2,
-        "single": 0.1,
-        "missing": None,
-        "absent": None,
-        "empty": "",
-        "text": 'a|b,"c"\né',
-        "metaparameters": {"learning_rate": 0.1, "momentum": None},
-        "space": {"scale": [1, 2.5]},
-        "items": [0.1, None],
-        "record": {"x": None, "y y": [{"k": 1}]},
-        "no_record": None,
-        "flag": True,
-        "day": "2019-07-01",
-        "decimal": 1.5,
-    }
+        "whole": 1, "whole_1": 2, "single": 0.1, "missing": None, "absent": None, "empty": "",
+        "text": 'a|b,"c"\né', "metaparameters": {"learning_rate": 0.1, "momentum": None},
+        "space": {"scale": [1, 2.5]}, "items": [0.1, None],
+        "record": {"x": None, "y y": [{"k": 1}]}, "no_record": None,
+        "flag": True, "day": "2019-07-01", "decimal": 1.5,
+    }  # fmt: skip
     [header, cells] = csv.reader(io.StringIO(call("sql", MIXED, "--format", "csv").output))
     found = dict(zip(header, cells, strict=True))
     assert json.loads(found["space"]) == row["space"]

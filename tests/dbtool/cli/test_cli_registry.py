@@ -3,8 +3,7 @@
 import inspect
 import re
 import shlex
-import subprocess
-import sys
+from typing import Any
 
 import pytest
 import typer.main
@@ -14,6 +13,7 @@ from dbtool.cli.main import app
 from dbtool.cli.main import dbtool as entry_point
 from dbtool.cli.registry import COMMANDS, GROUPS, function_of
 from tests.support.explorer import needs_explorer
+from tests.support.programs import run_python
 
 HEAVY = {"duckdb", "jax", "matplotlib", "numpy", "polars", "pyarrow", "rich"}
 
@@ -33,17 +33,12 @@ def test_help_fits_80_columns_describes_all_and_holds_an_example_that_parses(
     assert all(len(line) <= 80 for line in outcome.output.splitlines())
     assert not re.search(r"<(str|int|float|path|Path|list\[.*)>", outcome.output)
     assert re.search(rf"Example: dbtool {name}\s", outcome.output)
-    [example] = [
-        line.removeprefix("Example: ")
-        for line in _docstring(name).splitlines()
-        if line.startswith("Example: ")
-    ]
-    words = shlex.split(example.split(" >")[0])
+    [example] = re.findall(r"^Example: (.*?)(?: >.*)?$", _docstring(name), re.MULTILINE)
+    words = shlex.split(example)
     assert words[:2] == ["dbtool", name]
     group = typer.main.get_group(app)
     context = group.make_context("dbtool", words[1:])
-    command = group.get_command(context, name)
-    assert command is not None
+    command: Any = group.get_command(context, name)
     command.make_context(name, words[2:], parent=context)
     parameters = {each.name: getattr(each, "help", None) for each in command.params}
     assert all(parameters.values()), parameters
@@ -80,7 +75,7 @@ def test_listing_imports_nothing_heavy():
         "try:\n    run(['--help'])\n"
         "except SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python("-c", code)
     assert not HEAVY & set(done.stderr.split())
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
 

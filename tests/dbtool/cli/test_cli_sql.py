@@ -2,9 +2,9 @@
 
 import csv
 import json
-import os
 import subprocess
 import sys
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,6 +15,7 @@ import dbtool
 from dbtool.cli.sql import parse_parameters
 from dbtool.store.questions import analyses
 from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
+from tests.support.programs import run_python
 
 
 def test_query_from_the_words_a_file_and_standard_input(call, database, tmp_path):
@@ -23,11 +24,8 @@ def test_query_from_the_words_a_file_and_standard_input(call, database, tmp_path
     file.write_text(query)
     for words in ([query], ["-f", str(file)]):
         assert call("sql", *words, "--format", "csv").output == "n\n3\n"
-    command = [sys.executable, "-m", "dbtool", "sql", "-", "--db", str(database)]
-    done = subprocess.run(
-        [*command, "--format", "csv"], input=query.encode(), capture_output=True, check=True
-    )
-    assert done.stdout == b"n\n3\n"
+    words = ["-m", "dbtool", "sql", "-", "--db", str(database), "--format", "csv"]
+    assert run_python(*words, input=query).stdout == "n\n3\n"
 
 
 def test_analyses_run_by_their_names(call, database):
@@ -94,14 +92,9 @@ def test_reader_that_goes_away_is_no_error(database):
     for output_format in ("table", "csv", "jsonl", "json", "markdown", "arrow", "parquet"):
         query = "SELECT range, range::VARCHAR AS text FROM range(300000)"
         words = [sys.executable, "-m", "dbtool", "sql", query, "--format", output_format]
-        with subprocess.Popen(
-            words,
-            env=os.environ | {"DBTOOL_DB": str(database)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as process:
-            assert process.stdout is not None
-            assert process.stderr is not None
+        pipes: Any = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+        started: Any = subprocess.Popen([*words, "--db", str(database)], **pipes)
+        with started as process:
             assert process.stdout.read(10)
             process.stdout.close()
             assert process.stderr.read() == b""

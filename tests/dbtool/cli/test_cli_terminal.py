@@ -1,6 +1,5 @@
 """On a real terminal: narrow tables, no binary rows, bars, Ctrl-C."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -121,11 +120,8 @@ def test_binary_rows_stay_off_a_terminal(shown):
 
 
 def test_a_long_query_is_watched_and_interrupted(database):
-    code, text = run_on_terminal(
-        [sys.executable, "-m", "dbtool", "sql", ENDLESS, "--db", str(database)],
-        columns=60,
-        interrupt_at=WATCHED,
-    )
+    words = [sys.executable, "-m", "dbtool", "sql", ENDLESS, "--db", str(database)]
+    code, text = run_on_terminal(words, columns=60, interrupt_at=WATCHED)
     assert code == 130
     assert WATCHED in text
     assert text.rstrip().endswith("dbtool: interrupted")
@@ -134,14 +130,10 @@ def test_a_long_query_is_watched_and_interrupted(database):
 def test_interrupt_ends_a_long_list_of_rows(database, tmp_path):
     words = ["sql", "FROM range(100000000000)", "--format", "jsonl"]
     rows = tmp_path / "rows.jsonl"
+    command = [sys.executable, "-m", "dbtool", *words, "--db", str(database)]
     with (
         rows.open("wb") as output,
-        subprocess.Popen(
-            [sys.executable, "-m", "dbtool", *words],
-            env=os.environ | {"DBTOOL_DB": str(database)},
-            stdout=output,
-            stderr=subprocess.PIPE,
-        ) as process,
+        subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE) as process,
     ):
         deadline = time.monotonic() + PATIENCE
         while rows.stat().st_size == 0 and time.monotonic() < deadline:
@@ -157,14 +149,9 @@ def test_interrupt_ends_a_long_list_of_rows(database, tmp_path):
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is full")
 def test_full_disk_is_one_sentence(database):
+    words = [sys.executable, "-m", "dbtool", "workloads", "--db", str(database)]
     with FULL.open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "dbtool", "workloads"],
-            env=os.environ | {"DBTOOL_DB": str(database)},
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1
     assert done.stderr == b"dbtool: cannot use standard output: No space left on device\n"
 

@@ -1,27 +1,20 @@
 """What works where the libraries that train are not installed, and what is told where they are."""
 
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from dbtool.core.resources import how_to_install
+from tests.support.programs import run_python
 
 PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
 # By their names in Python; pillow comes with matplotlib, which figures need.
-TRAINING = {
-    "flax": "flax",
-    "grain": "grain",
-    "google-crc32c": "google_crc32c",
-    "jax": "jax",
-    "optax": "optax",
-    "orbax-checkpoint": "orbax",
+TRAINING = {name: name for name in ("flax", "grain", "jax", "optax", "sentencepiece")} | {
+    "google-crc32c": "google_crc32c", "orbax-checkpoint": "orbax", "protobuf": "google.protobuf",
     "pillow": None,
-    "protobuf": "google.protobuf",
-    "sentencepiece": "sentencepiece",
-}
+}  # fmt: skip
 WITHOUT = """
 import sys
 class Absent:
@@ -37,12 +30,7 @@ run()
 def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Runs the command line as if the libraries were not installed, nor others of extras."""
     absent = [name for name in TRAINING.values() if name] + ["jaxlib", "pyiceberg", "ray"]
-    return subprocess.run(
-        [sys.executable, "-c", f"ABSENT = {absent}{WITHOUT}", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_python("-c", f"ABSENT = {absent}{WITHOUT}", *words)
 
 
 def test_the_libraries_are_those_of_the_extra():
@@ -72,9 +60,7 @@ def test_tables_of_a_catalog_tell_how_to_install_what_they_need(database, tmp_pa
     words = ("publish", database, "--out", tmp_path / "out", "--licence", "CC0-1.0")
     result = call(*words, "--catalog", "iceberg")
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == (
-        "dbtool: Iceberg tables need pyiceberg, which is not installed: "
-        f"{how_to_install('iceberg')}\n"
-    )
+    needed = f"pyiceberg, which is not installed: {how_to_install('iceberg')}"
+    assert result.stderr == f"dbtool: Iceberg tables need {needed}\n"
     assert list(tmp_path.iterdir()) == []
     assert call(*words).returncode == 0

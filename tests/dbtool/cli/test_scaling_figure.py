@@ -48,8 +48,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def points_of(report: ScalingReport) -> Points:
-    assert report.trials is not None
-    return scaling_points(report.trials.db, report.answers, report.settings)
+    trials: Any = report.trials
+    return scaling_points(trials.db, report.answers, report.settings)
 
 
 @pytest.fixture(scope="module")
@@ -75,11 +75,6 @@ def xs_of(line: Any) -> list[float]:
 
 def test_what_is_drawn_are_the_numbers_of_the_answer(found, panels):
     axes, scaling = panels[0], found.answers[0].scaling
-    assert scaling.curve is not None
-    assert scaling.tradeoff is not None
-    assert scaling.overhead is not None
-    assert scaling.perfect_to is not None
-    assert scaling.useful_to is not None
     assert scaling.tradeoff.low < 64 < scaling.tradeoff.high
     knees = [scaling.perfect_to, scaling.useful_to]
     found_sizes = [knees[0], scaling.tradeoff, scaling.overhead, knees[1]]
@@ -103,7 +98,6 @@ def test_what_is_drawn_are_the_numbers_of_the_answer(found, panels):
 
 def test_an_open_end_is_an_arrow_at_the_edge(found, panels):
     axes, scaling = panels[1], found.answers[1].scaling
-    assert scaling.tradeoff is not None
     assert scaling.tradeoff.verdict == "lower_bound"
     assert not drawn(axes, "critical")
     assert not drawn(axes, "knee")
@@ -182,11 +176,8 @@ def test_the_command_writes_a_picture_and_its_points(call, planted, tmp_path):
     with picture.with_suffix(".csv").open() as file:
         points = list(csv.DictReader(file))
     answer = next(csv.DictReader(outcome.output.splitlines()))
-    assert points[0]["tradeoff"] == answer["critical_batch_size"]
-    assert (points[0]["tradeoff_low"], points[0]["tradeoff_high"]) == (
-        answer["low"],
-        answer["high"],
-    )
+    drawn = [points[0][name] for name in ("tradeoff", "tradeoff_low", "tradeoff_high")]
+    assert drawn == [answer[name] for name in ("critical_batch_size", "low", "high")]
     assert [int(point["x"]) for point in points if point["workload"] == HYPERBOLA] == SIZES
     assert float(points[0]["fitted"]) == pytest.approx(13_000, rel=0.05)
 

@@ -1,7 +1,6 @@
 """Shards hold what was written, and whatever does not go with their footers is found."""
 
 import random
-import subprocess
 from typing import Any
 
 import msgspec
@@ -24,6 +23,7 @@ from tests.support.made_up import (
     whole_table,
     write_table,
 )
+from tests.support.programs import run_python
 
 SAMPLE: Any = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.1]))
 DIVERGED: Any = (1, "INFEASIBLE", {}, curve([1e308, float("nan"), float("inf")]))
@@ -242,12 +242,7 @@ except DbtoolError as error:
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
-    done = subprocess.run(
-        [*python_with_disk(1 << 20), "-c", FULL, tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(*python_with_disk(1 << 20)[1:], "-c", FULL, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"could not write a shard into {tmp_path}")
     assert ": File too large; free some space or choose another folder" in done.stdout
