@@ -120,47 +120,29 @@ def out_of_contract() -> dict[str, tuple[pa.Table, Footer]]:
         field = table.schema.field(name).with_nullable(True)
         return table.set_column(at, field, pa.array(values, field.type))
 
-    def listing(*listed: Any) -> Footer:
-        return msgspec.structs.replace(footer, trials=listed)
-
-    def metrics(text: str) -> pa.Table:
-        return column("other_metrics", [text] * len(table))
-
+    rows, replaced = len(table), msgspec.structs.replace
+    listings = {
+        "trial 0 has 21 rows and its footer says 20": (
+            replaced(first, measurements=20), replaced(second, measurements=22),
+        ),
+        "it has rows of trial 1, which it does not list": (replaced(first, measurements=42),),
+        "trial 1 has another status in its rows": (first, replaced(second, status="INCOMPLETE")),
+        "trial 1 has a row of step 6, after its last, 5": (first, replaced(second, steps=5)),
+    }  # fmt: skip
+    columns = {
+        "it has a negative step": ("step", [-1, *steps[1:]]),
+        "its column step holds a null": ("step", [None, *steps[1:]]),
+        "its rows are not sorted": ("step", [steps[1], steps[0], *steps[2:]]),
+        "its column optimizer is not 'nesterov_momentum' throughout": ("optimizer", ["a"] * rows),
+        "its column batch_size is not 64 throughout": ("batch_size", [None] + [64] * (rows - 1)),
+        "its column other_metrics holds more than": ("other_metrics", ['{"a": null}'] * rows),
+        "its column other_metrics holds step, which": ("other_metrics", ['{"step":1}'] * rows),
+    }
     return {
         "it has 41 rows and its footer lists 42": (table.slice(1), footer),
-        "trial 0 has 21 rows and its footer says 20": (
-            table,
-            listing(
-                msgspec.structs.replace(first, measurements=20),
-                msgspec.structs.replace(second, measurements=22),
-            ),
-        ),
-        "it has rows of trial 1, which it does not list": (
-            table,
-            listing(msgspec.structs.replace(first, measurements=42)),
-        ),
-        "trial 1 has another status in its rows": (
-            table,
-            listing(first, msgspec.structs.replace(second, status="INCOMPLETE")),
-        ),
-        "trial 1 has a row of step 6, after its last, 5": (
-            table,
-            listing(first, msgspec.structs.replace(second, steps=5)),
-        ),
-        "it has a negative step": (column("step", [-1, *steps[1:]]), footer),
-        "its column step holds a null": (column("step", [None, *steps[1:]]), footer),
-        "its rows are not sorted": (column("step", [steps[1], steps[0], *steps[2:]]), footer),
-        "its column optimizer is not 'nesterov_momentum' throughout": (
-            column("optimizer", ["adam"] * len(table)),
-            footer,
-        ),
-        "its column batch_size is not 64 throughout": (
-            column("batch_size", [None] + [64] * (len(table) - 1)),
-            footer,
-        ),
         "its columns are not those of a shard": (table.select(table.column_names[::-1]), footer),
-        "its column other_metrics holds more than numbers": (metrics('{"a": null}'), footer),
-        "its column other_metrics holds step, which has a column": (metrics('{"step":1}'), footer),
+        **{why: (table, replaced(footer, trials=listed)) for why, listed in listings.items()},
+        **{why: (column(*changed), footer) for why, changed in columns.items()},
     }
 
 

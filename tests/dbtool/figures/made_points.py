@@ -25,22 +25,12 @@ FIGURE_OF: dict[PanelKind, str] = {
 def point(kind: PanelKind, x: float | None, y: float | None, **more: Any) -> dict[str, Any]:
     """A row with the columns of every figure; `more` replaces and adds."""
     return {
-        "panel": "Simple CNN on MNIST",
-        "series": "simple_cnn_base",
-        "x": x,
-        "y": y,
-        "panel_order": 1,
-        "series_order": 1,
-        "kind": kind,
-        "release": "made-up",
-        "release_order": 1,
-        "workload": "mnist/simple_cnn_base/nesterov_momentum",
-        "metric": "val_classification_error",
-        "goal": 0.01,
-        "goal_inclusive": False,
-        "trials": 100,
-        "asked_trials": 100,
-    } | more
+        "panel": "Simple CNN on MNIST", "series": "simple_cnn_base", "x": x, "y": y,
+        "panel_order": 1, "series_order": 1, "kind": kind, "release": "made-up", "release_order": 1,
+        "workload": "mnist/simple_cnn_base/nesterov_momentum", "goal": 0.01,
+        "metric": "val_classification_error", "goal_inclusive": False,
+        "trials": 100, "asked_trials": 100,
+    } | more  # fmt: skip
 
 
 def _steps(x: int, y: float | None, **more: Any) -> dict[str, Any]:

@@ -15,39 +15,29 @@ COUNTED: Mapping[str, tuple[str, Mapping[str, Any], list[tuple[int, float]]]] = 
     "a counter of updates beside wandb's": (
         ('{"_step": 0, "trainer/global_step": 49, "error": 0.5}\n'
         '{"_step": 1, "trainer/global_step": 99, "error": 0.25}\n'),
-        {"files": {"step": '{ column = "trainer/global_step", plus = 1 }'}},
-        [(50, 0.5), (100, 0.25)],
+        {"step": '{ column = "trainer/global_step", plus = 1 }'}, [(50, 0.5), (100, 0.25)],
     ),
-    "tokens": (
-        '{"tokens": 4194304, "error": 0.5}\n{"tokens": 8388608.0, "error": 0.25}\n',
-        {"files": {"step": '{ column = "tokens", divide = 4194304 }'}},
-        [(1, 0.5), (2, 0.25)],
-    ),
+    "tokens": ('{"tokens": 4194304, "error": 0.5}\n{"tokens": 8388608.0, "error": 0.25}\n',
+               {"step": '{ column = "tokens", divide = 4194304 }'}, [(1, 0.5), (2, 0.25)]),
     "calls of several updates": (
         '{"call": 0.5, "updates": 50, "error": 0.5}\n{"call": 4, "error": 0.25}\n',
-        {"files": {"step": '{ column = "call", times = { column = "updates" } }'}},
-        [(25, 0.5), (200, 0.25)],
+        {"step": '{ column = "call", times = { column = "updates" } }'}, [(25, 0.5), (200, 0.25)],
     ),
-    "epochs, and parts of them": (
-        '{"epoch": 0.25, "error": 0.5}\n{"epoch": 2, "error": 0.25}\n',
-        {"files": {"step": '{ column = "epoch", times = 4 }'}},
-        [(1, 0.5), (8, 0.25)],
-    ),
+    "epochs, and parts of them": ('{"epoch": 0.25, "error": 0.5}\n{"epoch": 2, "error": 0.25}\n',
+                                  {"step": '{ column = "epoch", times = 4 }'},
+                                  [(1, 0.5), (8, 0.25)]),
     "tests counted otherwise": (
         '{"step": 24, "error": 0.5}\n{"step": 49, "error": 0.4}\n{"step": 50, "test": 0.25}\n',
-        {
-            "files": {"step": '{ column = "step", plus = 1 }'},
-            "metrics": {"test_classification_error": '{ column = "test", plus = 0 }'},
-        },
-        [(25, 0.5), (50, 0.4)],
+        {"step": '{ column = "step", plus = 1 }'}, [(25, 0.5), (50, 0.4)],
     ),
 }  # fmt: skip
+TEST = {"test_classification_error": '{ column = "test", plus = 0 }'}
 
 
 @pytest.mark.parametrize("case", COUNTED)
 def test_steps_are_updates(tmp_path, case):
-    text, changes, expected = COUNTED[case]
-    source = read(tmp_path, text, "jsonl", **changes)
+    text, files, expected = COUNTED[case]
+    source = read(tmp_path, text, "jsonl", files=files, metrics=TEST if "test" in text else {})
     assert values(source) == expected
     assert not any("tests come" in each for each in source.sentences)
     for step, _ in values(source, "test_classification_error"):
