@@ -11,7 +11,6 @@ import pytest
 
 from dbtool.core.manifest import read_manifest
 from dbtool.core.resources import query
-from dbtool.database import Database, open_database
 from dbtool.dialects.expansion import namespace
 from dbtool.dialects.translation import translated
 from dbtool.store.questions import analyses
@@ -72,12 +71,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             search_space=space,
         )
     return published(own, base / "out")
-
-
-@pytest.fixture(scope="module")
-def db(folder: Path) -> Iterator[Database]:
-    with open_database(folder) as db:
-        yield db
 
 
 @pytest.fixture(scope="module", params=ENGINES)

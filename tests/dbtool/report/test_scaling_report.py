@@ -1,12 +1,11 @@
 """Rows and words of a made-up release in which all answers are planted."""
 
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-import dbtool
 from dbtool.analysis.answers import answers_of_table
 from dbtool.analysis.scaling import Settings
 from dbtool.core.errors import UsageError
@@ -36,8 +35,8 @@ def _trial(number: int, fewest: int, size: int) -> Any:
 
 
 @pytest.fixture(scope="module")
-def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    folder = tmp_path_factory.mktemp("planted")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("planted")
     for optimizer, fewest in FEWEST.items():
         for size in SIZES:
             trials = [_trial(number, fewest, size) for number in range(TRIALS)]
@@ -45,8 +44,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
             search = WINDOW if optimizer == "adam" and size > 1 else None
             workload = f"mnist/fc_64_64_64/{optimizer}"
             write_shard(folder, workload=workload, batch_size=size, trials=trials, search=search)
-    with dbtool.open(folder) as database:
-        yield database
+    return folder
 
 
 @pytest.fixture(scope="module")

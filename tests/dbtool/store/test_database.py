@@ -86,9 +86,9 @@ def test_macros_tell_the_metaparameters_of_the_best_trial(db):
         assert rows == [(8, 1, 0.1, 0.9), (64, 1, 0.1, 0.9)]
 
 
-def test_a_release_of_its_own(path):
-    with dbtool.open(path, release="second") as db:
-        assert repr(db) == f"<dbtool.Database {path}, release='second'>"
+def test_a_release_of_its_own(folder):
+    with dbtool.open(folder, release="second") as db:
+        assert repr(db) == f"<dbtool.Database {folder}, release='second'>"
         assert db.workloads()["release"].unique().to_list() == ["second"]
         assert db.steps(DIGITS)["value"].to_list() == [0.05 - 0.01, 0.04 - 0.01]
         assert db.measurements().select("release").unique().collect().rows() == [("second",)]
@@ -183,8 +183,8 @@ def test_mistakes_are_one_sentence(db, ask, sentence):
     assert "\n" not in str(error.value)
 
 
-def test_a_closed_database_says_so(path):
-    with dbtool.open(str(path)) as db:
+def test_a_closed_database_says_so(folder):
+    with dbtool.open(str(folder)) as db:
         result = db.sql("SELECT 1 AS one")
         frame = db.measurements(DIGITS)
     assert result.rows() == [(1,)]
@@ -206,13 +206,13 @@ def test_threads_share_a_database(db):
         list(threads.map(ask, (8, 64, 8, 64)))
 
 
-def test_a_frame_that_was_not_read_to_its_end_keeps_nobody_waiting(path):
-    done = run_python("-c", NOT_TO_THE_END, path)
+def test_a_frame_that_was_not_read_to_its_end_keeps_nobody_waiting(folder):
+    done = run_python("-c", NOT_TO_THE_END, folder)
     assert (done.returncode, done.stdout) == (0, "True\n[(1,)]\n"), done.stderr
 
 
-def test_closing_ends_what_other_threads_ask(path):
-    with dbtool.open(str(path)) as db, ThreadPoolExecutor(1) as thread:
+def test_closing_ends_what_other_threads_ask(folder):
+    with dbtool.open(str(folder)) as db, ThreadPoolExecutor(1) as thread:
         begun = threading.Event()
 
         def ask() -> None:
@@ -228,7 +228,7 @@ def test_closing_ends_what_other_threads_ask(path):
             asked.result()
 
 
-def test_rows_do_not_end_silently_where_the_database_is_closed(path):
-    db = dbtool.open(str(path))
+def test_rows_do_not_end_silently_where_the_database_is_closed(folder):
+    db = dbtool.open(str(folder))
     with pytest.raises(dbtool.DbtoolError, match="the database was closed"), db.cursor():
         db.close()

@@ -3,7 +3,6 @@
 That one is tests/archive/test_exactness.py.
 """
 
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -55,12 +54,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             folder, workload=WORKLOAD, batch_size=batch_size, train_steps=train_steps, trials=each
         )
     return folder
-
-
-@pytest.fixture(scope="module")
-def db(folder: Path) -> Iterator[Database]:
-    with open_database(folder) as opened:
-        yield opened
 
 
 def test_patterns_and_lists_name_workloads(db):

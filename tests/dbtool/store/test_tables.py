@@ -1,7 +1,7 @@
 """Tables of the user's own in a query, beside which the sandbox stays shut."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -9,9 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.database import Database
 from tests.support.made_up import curve, write_shard
 
 ROWS = {"trial_id": [0, 1, 7], "cluster": ["a", None, "it's"], "hours": [0.5, 2.0, 3.25]}
@@ -21,13 +19,12 @@ JOINED = [(0, "a", 0.5), (1, None, 2.0)]
 
 
 @pytest.fixture(scope="module")
-def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """A database of two trials."""
-    folder = tmp_path_factory.mktemp("two") / "release"
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of two trials."""
+    folder: Path = tmp_path_factory.mktemp("two") / "release"
     trial: Any = ("COMPLETE", {}, curve([0.9, 0.5]))
     write_shard(folder, trials=[(number, *trial) for number in (0, 1)])
-    with dbtool.open(folder) as db:
-        yield db
+    return folder
 
 
 @pytest.mark.parametrize(
