@@ -163,13 +163,8 @@ def test_releases_of_producers(tmp_path):
     for release, errors in (("first", [0.9, 0.5]), ("second", [0.8, 0.4])):
         trial = (0, "COMPLETE", {"learning_rate": 0.1}, curve(errors))
         write_shard(path / release, release=release, workload=CNN, batch_size=8, trials=[trial])
-    with (
-        dbtool.open(path) as db,
-        pytest.raises(
-            dbtool.UsageError,
-            match=r"releases first, second hold .* database=dbtool\.open\(release='first'\)",
-        ),
-    ):
+    told = r"releases first, second hold .* database=dbtool\.open\(release='first'\)"
+    with dbtool.open(path) as db, pytest.raises(dbtool.UsageError, match=told):
         load_study(f"batch_science/{CNN}/8", database=db)
     with dbtool.open(path, release="second") as db:
         metadata, table = load_study(f"batch_science/{CNN}/8", database=db)

@@ -39,9 +39,22 @@ def test_ratio_of_averages_and_not_average_of_ratios():
     assert found.value == pytest.approx(10 / 5.05)
 
 
-def test_exact_moments_have_an_interval_of_no_width():
+def test_intervals_may_have_no_width_or_be_open():
+    # Exact moments.
     found = of([2.0] * 6, [30.0] * 6, range(6))
     assert (found.value, found.low, found.high) == pytest.approx((15, 15, 15))
+    # A gradient that is lost in noise bounds the noise scale from below alone.
+    rng = np.random.default_rng(1)
+    found = of(rng.normal(0.1, 1, 30), rng.normal(50, 1, 30), range(30))
+    assert (found.value, found.high) == (None, math.inf)
+    assert found.low > 0
+    # Nothing but noise tells nothing, and too few blocks do not.
+    blocks = list(range(FEWEST_BLOCKS - 1)) * 2
+    for nothing in (
+        of(rng.normal(0, 1, 30), rng.normal(0, 1, 30), range(30)),
+        of([1.0] * len(blocks), [2.0] * len(blocks), blocks),
+    ):
+        assert nothing == Interval(None, 0, math.inf)
 
 
 @given(st.integers(0, 10_000))
@@ -62,21 +75,6 @@ def test_ends_against_leaving_out_each_block(seed):
     assert found.value == pytest.approx(traces.mean() / norms.mean())
     assert distance(found.low) == pytest.approx(bound)
     assert distance(found.high) == pytest.approx(bound)
-
-
-def test_a_gradient_lost_in_noise_bounds_the_noise_scale_from_below_alone():
-    rng = np.random.default_rng(1)
-    found = of(rng.normal(0.1, 1, 30), rng.normal(50, 1, 30), range(30))
-    assert (found.value, found.high) == (None, math.inf)
-    assert found.low > 0
-    nothing = of(rng.normal(0, 1, 30), rng.normal(0, 1, 30), range(30))
-    assert (nothing.value, nothing.low, nothing.high) == (None, 0, math.inf)
-
-
-def test_too_few_blocks_tell_nothing():
-    blocks = list(range(FEWEST_BLOCKS - 1)) * 2
-    found = of([1.0] * len(blocks), [2.0] * len(blocks), blocks)
-    assert (found.value, found.low, found.high) == (None, 0, math.inf)
 
 
 @pytest.mark.parametrize("blocks", [6, 20])

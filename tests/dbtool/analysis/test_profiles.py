@@ -75,15 +75,9 @@ INTERVAL = st.sampled_from([(1.0, 2.0), (2.0, 3.0), (1.0, 4.0), (3.0, INF), (INF
 def test_ratios_against_all_steps_in_between(cell):
     lower, upper = np.array(cell).T
     plain, least, most = ratios(lower[None], upper[None])
-    choices = np.array(
-        list(product(*([each for each in (1, 2, 3, 4, INF) if a <= each <= b] for a, b in cell)))
-    )
-    fewest = choices.min(axis=1)
+    steps = [[each for each in (1, 2, 3, 4, INF) if a <= each <= b] for a, b in cell]
     possible = np.array(
-        [
-            [INF if math.isinf(each) else each / few for each in row]
-            for row, few in zip(choices, fewest, strict=True)
-        ]
+        [[each if each == INF else each / min(row) for each in row] for row in product(*steps)]
     )
     assert least[0] == pytest.approx(possible.min(axis=0))
     assert most[0] == pytest.approx(possible.max(axis=0))

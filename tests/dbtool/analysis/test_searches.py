@@ -12,14 +12,8 @@ from dbtool.analysis.searches import Search, equal_trials, searches
 from tests.support.made_up import curve, write_shard
 
 NONE = np.full(4, math.nan)
-FOUR = Search(
-    batch_size=32,
-    after=np.array([math.inf, 30, 10, 80]),
-    steps=np.array([math.inf, 40, 20, math.inf]),
-    learning_rate=NONE,
-    momentum=NONE,
-    search_space={},
-)
+AFTER, STEPS = np.array([[math.inf, 30, 10, 80], [math.inf, 40, 20, math.inf]])
+FOUR = Search(32, AFTER, STEPS, NONE, NONE, {})
 
 
 def test_the_best_of_k_lies_between_two_evaluations():
@@ -30,9 +24,7 @@ def test_the_best_of_k_lies_between_two_evaluations():
     # Half of single trials never reach the goal, one of them within 80 steps.
     assert FOUR.best_of(1, 0.6) == StepsAt(32, 80, math.inf)
     assert FOUR.best_of(1, 0.9) == StepsAt(32, math.inf, math.inf)
-
-
-def test_few_trials_bound_the_median_on_no_side():
+    # Few trials bound the median on no side.
     assert FOUR.median_between(4, 0.95) == (0, math.inf)
     assert FOUR.median_between(4, 0.5) == (0, 40)
 
@@ -51,22 +43,16 @@ def test_searches_are_compared_at_as_many_trials_as_all_have():
 
 
 def test_crossings_of_stored_trials(tmp_path):
-    rates = [{"learning_rate": rate} for rate in (0.1, 0.2, 9.0, 0.3)]
-    write_shard(
-        tmp_path / "made-up",
-        workload="digits/cnn/sgd",
-        batch_size=8,
-        trials=[
-            # Evaluations at steps 0, 10, 20, 30; trial 3 passes the goal twice.
-            (0, "COMPLETE", rates[0], curve([0.9, 0.5, 0.05, 0.02])),
-            (1, "COMPLETE", rates[1], curve([0.9, 0.8, 0.7, 0.6])),
-            (2, "INFEASIBLE", rates[2], curve([0.9, 0.95])),
-            (3, "COMPLETE", rates[3], curve([0.9, 0.05, 0.5, 0.05])),
-        ],
-        goal=0.1,
-    )
-    with dbtool.open(tmp_path / "made-up") as db:
-        [search] = searches(db.crossings("digits/*"))
+    rates = (0.1, 0.2, 9.0, 0.3)
+    # Evaluations at steps 0, 10, 20, 30; the last trial passes the goal twice.
+    errors = [[0.9, 0.5, 0.05, 0.02], [0.9, 0.8, 0.7, 0.6], [0.9, 0.95], [0.9, 0.05, 0.5, 0.05]]
+    trials = [
+        (number, "INFEASIBLE" if number == 2 else "COMPLETE", {"learning_rate": rate}, curve(own))
+        for number, (rate, own) in enumerate(zip(rates, errors, strict=True))
+    ]
+    write_shard(tmp_path, batch_size=8, trials=trials, goal=0.1)
+    with dbtool.open(tmp_path) as db:
+        [search] = searches(db.crossings("*"))
     assert search.after.tolist() == [10, 30, math.inf, 0]
     assert search.steps.tolist() == [20, math.inf, math.inf, 10]
     assert search.learning_rate.tolist() == [0.1, 0.2, 9.0, 0.3]

@@ -5,8 +5,10 @@ import shutil
 
 import polars as pl
 
+from dbtool.sources.public.catalog import public_sources
 from tests.support.archives import HEADER, LINES, small_study, write_tar
 from tests.support.made_up import DIGITS, curve, write_release, write_shard
+from tests.support.own_runs import write
 from tests.support.published import LICENCE
 
 BIBTEX = "@misc{made-up, title = {Made-up numbers}}\n"
@@ -147,3 +149,13 @@ def test_export_writes_what_is_named(call, tmp_path):
     assert (tmp_path / "folder" / "batch_science" / DIGITS / "8" / "study.json").is_file()
     assert call("export", "--format", "csv", "--out", str(tmp_path / "odd.txt")).code == 0
     assert (tmp_path / "odd.txt").read_bytes() == (tmp_path / "all.csv").read_bytes()
+
+
+def test_public_sources_are_listed_and_imported_by_their_names(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    listed = call("fetch", "--list").output
+    assert all(name in listed for name in public_sources())
+    write(tmp_path / "logs" / "results", {"a.txt": "step:250/250 val_loss:3.2\n"})
+    said = call("import", "modded-nanogpt", "logs", "--db", "db")
+    assert said.code == 0
+    assert "added 1 trial and 1 measurement to modded-nanogpt" in said.errors

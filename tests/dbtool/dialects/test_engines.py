@@ -34,9 +34,8 @@ VIEWS = {
 }
 QUERIES = {**VIEWS, **{name: query(name, "analyses") for name in analyses()}}
 # Engines take seconds for the others.
-QUICK = {*QUERIES} - {
-    *("best_by_epochs", "best_curves", "efficiency", "enough_trials", "luck", "optima"),
-}
+SLOW = {"best_by_epochs", "best_curves", "efficiency", "enough_trials", "luck", "optima"}
+QUICK = {*QUERIES} - SLOW
 
 
 @pytest.fixture(scope="module")
@@ -50,26 +49,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "dropout": {"feasible_points": [0.0, 0.5]},
     }
     for size in (2, 4, 16):
-        trials: list[Any] = [
-            (
-                number,
-                "INFEASIBLE" if number == 5 else "COMPLETE",
-                {"learning_rate": 0.0015 * 2**number, "momentum": 0.9, "dropout": 0.5},
-                curve([0.9, *(0.6 / (number + 1) for _ in range(7 - number)), 0.01 * number]),
-            )
-            for number in range(7)
-        ]
-        write_shard(
-            own,
-            release="made-up",
-            workload="letters/fc_8/sgd",
-            batch_size=size,
-            trials=trials,
-            goal=0.055,
-            train_steps=80,
-            train_examples=100,
-            search_space=space,
-        )
+        trials: list[Any] = []
+        for number in range(7):
+            rates = {"learning_rate": 0.0015 * 2**number, "momentum": 0.9, "dropout": 0.5}
+            errors = [0.9, *[0.6 / (number + 1)] * (7 - number), 0.01 * number]
+            status = "INFEASIBLE" if number == 5 else "COMPLETE"
+            trials.append((number, status, rates, curve(errors)))
+        study: Any = {"goal": 0.055, "train_steps": 80, "train_examples": 100}
+        study |= {"workload": "letters/fc_8/sgd", "batch_size": size, "search_space": space}
+        write_shard(own, trials=trials, **study)
     return published(own, base / "out")
 
 
@@ -120,14 +108,9 @@ def test_several_releases_are_one_view(tmp_path):
     for name in ("one", "it's two"):
         folder = published(write_shards(tmp_path / f"{name} own", name), tmp_path / name)
         about.append(read_manifest(folder))
-        for table in ("workloads", "studies", "trials"):
-            context.register(
-                f"{namespace(name)}.{table}", pl.scan_parquet(folder / f"{table}.parquet")
-            )
-        measured = pl.scan_parquet(folder / "measurements/**/*.parquet")
-        context.register(f"{namespace(name)}.measurements", measured)
-    text = (
-        "SELECT release, count(*) AS n FROM trials WHERE workload = $w GROUP BY ALL ORDER BY n, 1"
-    )
+        for table in ("workloads", "studies", "trials", "measurements/**/*"):
+            rows = pl.scan_parquet(folder / f"{table}.parquet")
+            context.register(f"{namespace(name)}.{table.partition('/')[0]}", rows)
+    text = "SELECT release, count(*) AS n FROM trials WHERE workload = $w GROUP BY 1 ORDER BY n, 1"
     found = context.execute(translated(text, "polars", about, {"w": SGD})).collect()
     assert found.rows() == [("it's two", 5), ("one", 5)]

@@ -61,9 +61,7 @@ def test_dropped_trials_count_where_trials_are_dropped(db):
     assert steps(db) == [(8, 40, 1, 3, 40), (16, None, None, 1, None)]
     # What a dropped trial measured before it was counts as well.
     assert steps(db, 0.3)[0] == (8, 10, 0, 3, 40)
-
-
-def test_beyond_its_goal_a_study_that_stopped_tells_nothing(db):
+    # Beyond its goal a study that stopped tells nothing.
     assert steps(db, 0.05) == [(8, None, None, 3, 40), (16, None, None, 1, None)]
 
 

@@ -88,12 +88,6 @@ def test_a_published_workload_that_is_not_held_is_told_as_such(db, word):
             ask(word)
 
 
-def test_a_published_workload_that_is_held_is_found(tmp_path):
-    write_shard(tmp_path, workload=PUBLISHED, trials=[(0, "COMPLETE", {}, rows((0, 0.9)))])
-    with open_database(tmp_path) as db:
-        assert db.studies("imagenet/*")["workload"].to_list() == [PUBLISHED]
-
-
 def test_an_inclusive_goal_is_reached_by_its_equal(tmp_path):
     worse = {}
     for metric, goal, inclusive in product((VAL, PRECISION, LOSS), (0.1, 0.7, 0.02), (True, False)):
