@@ -140,6 +140,11 @@ def list_as_it_is(folder: Path, path: str, *, instead: str | None = None) -> Non
     rewrite(folder, files=tuple(sorted([*others, listed], key=lambda each: each.path)))
 
 
+def flipped(content: bytes, at: int, bit: int = 0) -> bytes:
+    """A content with a bit of a byte turned."""
+    return content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :]
+
+
 def bytes_of(folder: Path) -> dict[str, bytes]:
     """Every file below a folder but the locks, which are hidden."""
     return {

@@ -26,6 +26,7 @@ from dbtool.core.errors import DbtoolError
 from tests.support.archives import LINES, small_study, write_tar
 from tests.support.file_server import running
 from tests.support.made_up import write_digits, write_letters, write_release
+from tests.support.published import flipped
 from tests.support.release_server import ReleaseServer
 
 MISTAKES = [
@@ -58,9 +59,7 @@ def shard(release: Path) -> Path:
 
 
 def flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 3] ^= 1
-    path.write_bytes(content)
+    path.write_bytes(flipped(path.read_bytes(), path.stat().st_size // 3))
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {

@@ -9,7 +9,7 @@ from dbtool.sources.public.catalog import public_sources
 from tests.support.archives import HEADER, LINES, small_study, write_tar
 from tests.support.made_up import DIGITS, curve, write_release, write_shard
 from tests.support.own_runs import write
-from tests.support.published import LICENCE
+from tests.support.published import LICENCE, flipped
 
 BIBTEX = "@misc{made-up, title = {Made-up numbers}}\n"
 
@@ -83,9 +83,7 @@ def test_several_releases_of_which_one_is_damaged(call, database, tmp_path):
     shutil.copytree(database, releases / "made-up")
     write_release(releases / "sound", "sound")
     damaged = min((releases / "made-up").rglob("*.parquet"))
-    contents = bytearray(damaged.read_bytes())
-    contents[len(contents) // 2] ^= 1
-    damaged.write_bytes(contents)
+    damaged.write_bytes(flipped(damaged.read_bytes(), damaged.stat().st_size // 2))
     outcome = call("ingest", str(releases), "--db", str(tmp_path / "own"))
     assert (outcome.code, outcome.output) == (1, "")
     refused, summary, where, sentence = outcome.errors.splitlines()

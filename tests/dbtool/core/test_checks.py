@@ -1,10 +1,8 @@
 """Numbers, JSON and TOML as checked values, and the sentences about those that are not right."""
 
-from __future__ import annotations
-
 import math
 import os
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -18,9 +16,6 @@ from dbtool.core.checks import (
     require_whole,
 )
 from dbtool.core.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 
 class Part(Struct, forbid_unknown_fields=True):

@@ -1,13 +1,10 @@
 """Files appear whole or not at all, and nothing stays of what killed processes were writing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 from dbtool.core.files import (
     finish,
@@ -16,9 +13,6 @@ from dbtool.core.files import (
     whole_output,
     write_whole,
 )
-
-if TYPE_CHECKING:
-    pass
 
 WRITING = """
 import pathlib, sys, time

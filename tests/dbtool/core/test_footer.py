@@ -1,7 +1,5 @@
 """Whatever a footer says, it is checked values or a reason."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -23,6 +23,7 @@ from dbtool.core.manifest import (
     read_manifest,
 )
 from dbtool.core.resources import schema_folder
+from tests.support.published import flipped
 
 ABOUT = About(release="made-up", title="Numbers, ü", licence="CC0-1.0", citation="@misc{a,\n\tb}")
 FILES = [
@@ -51,10 +52,8 @@ def test_what_was_written_reads_back():
 def test_a_flipped_bit_of_every_byte_is_found():
     text = encode_manifest(SOUND)
     for position in range(len(text)):
-        damaged = bytearray(text)
-        damaged[position] ^= 1 << position % 8
         with pytest.raises(DbtoolError):
-            parse_manifest(bytes(damaged), "it")
+            parse_manifest(flipped(text, position, position % 8), "it")
 
 
 def hostile(**changes: Any) -> bytes:

@@ -24,6 +24,7 @@ from tests.support.made_up import (
     write_table,
 )
 from tests.support.programs import run_python
+from tests.support.published import flipped
 
 SAMPLE: Any = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.1]))
 DIVERGED: Any = (1, "INFEASIBLE", {}, curve([1e308, float("nan"), float("inf")]))
@@ -195,9 +196,7 @@ def test_a_flipped_byte_of_a_page_is_found_without_a_hash(tmp_path):
         start = column.dictionary_page_offset or column.data_page_offset
         # The last byte is a page's data, whose checksum the page's header holds.
         at = start + column.total_compressed_size - 1
-        damaged = bytearray(sound)
-        damaged[at] ^= 1 << chance.randrange(8)
-        path.write_bytes(damaged)
+        path.write_bytes(flipped(sound, at, chance.randrange(8)))
         with pytest.raises(FooterError):
             check_shard(path)
 

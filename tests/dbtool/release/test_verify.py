@@ -27,6 +27,7 @@ from tests.support.made_up import (
 from tests.support.published import (
     SGD,
     bytes_of,
+    flipped,
     list_as_it_is,
     published,
     rewrite,
@@ -70,9 +71,7 @@ def assert_flips_are_found(folder: Path, flips: int | None) -> None:
         chance = random.Random(name)
         some = [0, len(content) - 1, *(chance.randrange(len(content)) for _ in range(flips or 0))]
         for position in range(len(content)) if flips is None else some:
-            damaged = bytearray(content)
-            damaged[position] ^= 1 << chance.randrange(8)
-            (folder / name).write_bytes(damaged)
+            (folder / name).write_bytes(flipped(content, position, chance.randrange(8)))
             assert list(reasons(folder)) == [name], position
         (folder / name).write_bytes(content)
     assert reasons(folder) == {}

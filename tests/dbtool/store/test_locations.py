@@ -1,9 +1,7 @@
 """Which releases are opened, and which are added to."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import platformdirs
 import pytest
@@ -16,9 +14,6 @@ from dbtool.store.locations import folder_name, folder_to_write, named_location,
 from producers.configuration import Slice
 from producers.sweep.run import only_writer
 from tests.support.made_up import write_shard
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def release(folder: Path, name: str = "made-up") -> Path:

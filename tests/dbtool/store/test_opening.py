@@ -25,6 +25,7 @@ from tests.support.made_up import curve, write_shard
 from tests.support.published import (
     bytes_of,
     everything,
+    flipped,
     list_as_it_is,
     rewrite,
     write_shards,
@@ -57,9 +58,7 @@ def test_every_flipped_byte_of_a_shard_is_noticed(folder, every):
             path = folder / file.path
             content = path.read_bytes()
             for position in range(0, len(content), every):
-                damaged = bytearray(content)
-                damaged[position] ^= 1 << chance.randrange(8)
-                path.write_bytes(damaged)
+                path.write_bytes(flipped(content, position, chance.randrange(8)))
                 with pytest.raises(DbtoolError, match="is damaged: its contents are not those"):
                     db.sql(COUNT)
                 assert db.workloads().height == 2

@@ -23,7 +23,7 @@ from dbtool.store import remote
 from tests.support.made_up import write_shard
 from tests.support.programs import run_python
 from tests.support.proxies import without_proxies
-from tests.support.published import OTHERS, SGD, VIEWS, rows, write_shards, write_swapped
+from tests.support.published import OTHERS, SGD, VIEWS, flipped, rows, write_shards, write_swapped
 from tests.support.release_server import ReleaseServer, serving_release
 
 LARGE, METRIC = "letters/large/sgd", "val_cross_entropy_error"
@@ -132,8 +132,7 @@ def test_a_flipped_bit_on_the_server_is_noticed(server, folder):
     query += f" AND workload = '{LARGE}'"
     for _ in range(3):
         at = random.randrange(len(content))
-        flipped = bytes([content[at] ^ 1 << random.randrange(8)])
-        server.faults.contents[shard.path] = content[:at] + flipped + content[at + 1 :]
+        server.faults.contents[shard.path] = flipped(content, at, random.randrange(8))
         sentence = failure(server.url, query)
         assert sentence.startswith(f"cannot download {Path(shard.path).name} from {server.url}")
         assert f"in place of {shard.sha256}" in sentence
@@ -148,9 +147,7 @@ def test_a_flipped_bit_in_the_cache_is_noticed(server, folder):
         db.sql(query)
     [shard] = of_study(folder, LARGE, 32)
     cached = remote.cache_folder() / f"{shard.sha256}.parquet"
-    content = bytearray(cached.read_bytes())
-    content[len(content) // 2] ^= 1
-    cached.write_bytes(content)
+    cached.write_bytes(flipped(cached.read_bytes(), shard.bytes // 2))
     server.sent.clear()
     with open_database(server.url) as db:
         assert db.sql(query).rows() == [(24000,)]
