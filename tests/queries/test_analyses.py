@@ -290,10 +290,7 @@ def test_best_by_epochs(db):
     columns = "batch_size, epochs, value, step, trial_id, learning_rate, momentum, feasible_trials"
     rows = analysis_rows(db, "best_by_epochs", columns)
     # An epoch is 1,000 examples: 125 steps of 8. The study of 300 steps does not reach 5 of them.
-    assert rows[:2] == [
-        (8, 1, 0.45, 100, 1, 0.2, 0.5, 4),
-        (8, 2, 0.4, 200, 0, 0.1, 0.9, 4),
-    ]
+    assert rows[:2] == [(8, 1, 0.45, 100, 1, 0.2, 0.5, 4), (8, 2, 0.4, 200, 0, 0.1, 0.9, 4)]
     assert [row[:2] for row in rows[2:]] == [
         (size, epochs)
         for size, most in ((32, 5), (64, 10), (128, 20), (256, 50))

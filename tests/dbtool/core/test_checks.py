@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 from msgspec import Meta, Struct
 
-from dbtool.core.checks import (
-    InvalidError,
-    parse_json,
-    read_toml,
-    require_number,
-    require_whole,
-)
+from dbtool.core.checks import InvalidError, parse_json, read_toml, require_number, require_whole
 from dbtool.core.errors import UsageError
 
 

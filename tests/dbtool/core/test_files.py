@@ -6,13 +6,7 @@ import subprocess
 import sys
 import threading
 
-from dbtool.core.files import (
-    finish,
-    remove_unfinished,
-    unfinished,
-    whole_output,
-    write_whole,
-)
+from dbtool.core.files import finish, remove_unfinished, unfinished, whole_output, write_whole
 
 WRITING = """
 import pathlib, sys, time

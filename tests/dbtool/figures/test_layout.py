@@ -16,13 +16,7 @@ from dbtool.figures.legend import lines_of, width_of
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales
 from dbtool.figures.specs import DATA_FORMATS, FORMATS, FigureLayout, find_figure
 from dbtool.figures.style import CAPTION
-from tests.dbtool.figures.made_points import (
-    FIGURE_OF,
-    ROWS_OF,
-    best_rows,
-    points_of,
-    steps_rows,
-)
+from tests.dbtool.figures.made_points import FIGURE_OF, ROWS_OF, best_rows, points_of, steps_rows
 from tests.support.slow import quick_few
 
 # Those whose axes, marks or legend are drawn by other code than those of another kind.

@@ -27,8 +27,7 @@ from tests.support.own_runs import TABLES, mapping_text, read
 # Runs: name -> step -> metric -> value.
 Runs: TypeAlias = "dict[str, dict[int, dict[str, float]]]"
 FUZZ = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 # Blanks around names are trimmed in CSV, and 1.0 is 1.
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters=" \t.\0")

@@ -133,10 +133,7 @@ def test_sentences_about_csv(tmp_path, text, sentence):
         ('{"run"', "1.jsonl line 1: it is no JSON; each line is one object"),
         ("\n[1]", "1.jsonl line 2: it is no JSON object; each line is one"),
         ("[" * 100_000, "1.jsonl line 1: it is no JSON; each line is one object"),
-        (
-            '{"run": "a", "step": 0, "error": 0.5, "x": [1]}',
-            "1.jsonl line 1, column 'x': '[",
-        ),
+        ('{"run": "a", "step": 0, "error": 0.5, "x": [1]}', "1.jsonl line 1, column 'x': '["),
     ],
     ids=["cut", "list", "deep", "nested"],
 )

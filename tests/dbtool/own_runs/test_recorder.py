@@ -83,7 +83,7 @@ def test_how_a_trial_ended(tmp_path):
     with dbtool.record(release, **WHAT):
         pass
     assert [row[1] for row in query(tmp_path, TRIALS)] == [
-        *("COMPLETE", "INFEASIBLE", "INCOMPLETE", "INCOMPLETE"),
+        *("COMPLETE", "INFEASIBLE", "INCOMPLETE", "INCOMPLETE")
     ]
     assert query(tmp_path, "SELECT train_steps FROM studies") == [(10,)]
     assert list((release / ".records").glob("*.jsonl")) == []

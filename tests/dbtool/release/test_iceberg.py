@@ -26,12 +26,7 @@ from dbtool.release.layout import (
 from dbtool.release.publish import publish
 from dbtool.release.verify import verify
 from tests.support.made_up import curve, write_shard
-from tests.support.published import (
-    SGD,
-    bytes_of,
-    published,
-    write_shards,
-)
+from tests.support.published import SGD, bytes_of, published, write_shards
 
 # Letters that folders' names hold as %XX.
 ODD = "a b/ü=+&/c%20"

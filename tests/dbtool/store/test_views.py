@@ -30,11 +30,7 @@ Evaluation: TypeAlias = "dict[str, list[float]]"
 
 
 def produced(
-    folder: Path,
-    evaluations: dict[int, Evaluation],
-    *,
-    workload: str = OPEN_IMAGES,
-    **study: Any,
+    folder: Path, evaluations: dict[int, Evaluation], *, workload: str = OPEN_IMAGES, **study: Any
 ) -> None:
     """Adds a study of two trials of 4 steps as a producer writes it.
 

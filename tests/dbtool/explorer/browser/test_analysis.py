@@ -21,13 +21,7 @@ from dbtool.database import Database
 from dbtool.report.scaling import ScalingReport, Trials
 from dbtool.store.questions import Question
 from tests.support.explorer import write_page
-from tests.support.explorer_browser import (
-    BUNDLED,
-    Explorer,
-    agree,
-    needs_explorer_browser,
-    rows_of,
-)
+from tests.support.explorer_browser import BUNDLED, Explorer, agree, needs_explorer_browser, rows_of
 from tests.support.made_up import write_shard
 
 pytestmark = [needs_explorer_browser, pytest.mark.filterwarnings("ignore::RuntimeWarning")]

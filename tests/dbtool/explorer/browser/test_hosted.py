@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbtool.database import explore_beside
-from tests.support.explorer_browser import (
-    BUNDLED,
-    Explorer,
-    expect,
-    needs_explorer_browser,
-)
+from tests.support.explorer_browser import BUNDLED, Explorer, expect, needs_explorer_browser
 from tests.support.published import published
 from tests.support.release_server import ReleaseServer, serving_release
 

@@ -6,12 +6,7 @@ import pytest
 
 from tests.dbtool.explorer.conftest import BIBTEX, HOSTILE, PRECISION, RELEASE
 from tests.support.explorer import write_page
-from tests.support.explorer_browser import (
-    agree,
-    expect,
-    in_bash,
-    needs_explorer_browser,
-)
+from tests.support.explorer_browser import agree, expect, in_bash, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
 KEY = f"{RELEASE}:{HOSTILE}"

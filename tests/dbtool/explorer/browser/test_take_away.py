@@ -8,12 +8,7 @@ from PIL import Image
 
 from tests.dbtool.explorer.conftest import PRECISION, RELEASE
 from tests.support.explorer import write_page
-from tests.support.explorer_browser import (
-    agree,
-    expect,
-    in_bash,
-    needs_explorer_browser,
-)
+from tests.support.explorer_browser import agree, expect, in_bash, needs_explorer_browser
 from tests.support.published import rewrite
 
 pytestmark = needs_explorer_browser
