@@ -1,5 +1,4 @@
 import csv
-import json
 from io import StringIO
 
 import pytest
@@ -35,22 +34,6 @@ def test_without_names_workloads_with_one_goal_share_a_panel(db):
     panels = dict.fromkeys(zip(points["panel_order"], points["panel"], strict=True))
     named = ["simple_cnn_base on mnist with nesterov_momentum", "mnist with sgd"]
     assert list(panels) == list(enumerate(named, 1))
-
-
-@pytest.mark.parametrize(
-    ("value", "low", "high", "scale", "place"),
-    [
-        (0.01, 1e-4, 1.0, "LOG_SCALE", 0.5),
-        (0.5, 0.0, 2.0, "LINEAR_SCALE", 0.25),
-        (0.99, 0.9, 0.999, "REVERSE_LOG_SCALE", 0.5),
-        (1.0, 1.0, 1.0, "LINEAR_SCALE", None),
-    ],
-)
-def test_the_place_in_a_range_is_measured_on_its_scale(db, value, low, high, scale, place):
-    space = json.dumps({"min_value": low, "max_value": high, "scale": scale})
-    query = "SELECT position_in_range($value::DOUBLE, $space::JSON)"
-    [(found,)] = db.sql(query, value=value, space=space).rows()
-    assert found == (None if place is None else pytest.approx(place))
 
 
 def test_a_metric_without_a_column_of_its_own_is_read_like_any_other(tmp_path):

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.tables.guess import guess
 from dbtool.sources.tables.source import read_own_runs
-from dbtool.sources.tables.words import is_setting
 from tests.support.own_runs import read, values, write
 
 # Small folders of runs in the layouts of other tools; every number follows from a rule of ours.
@@ -289,11 +288,16 @@ def test_what_tells_who_where_and_when_is_no_metaparameter(tmp_path):
         "start_time": "2024-01-31T10:00:00", "created_at": 1706695200, "best_val_acc": 0.93,
         "seed": 1700000000,
         "final_loss": 0.2, "data": "s3://bucket/a/b", "checkpoint": "last.ckpt",
+        **dict.fromkeys(("logdir", "outputDir", "run_name", "slurm_job_id", "wandb_id"), "a"),
+        **dict.fromkeys(("pid", "master_addr", "walltime", "lastEpochLoss", "val_loss_final"), 1),
+        "begun": "20240101_120000",
         "lr": 0.1, "criterion": "mse", "loss_weight": 0.5, "nodes_hidden": 64,
+        "max_lr": 1, "weightDecay": 0.1, "last_layer": "x", "bidir": True,
     }  # fmt: skip
     write(tmp_path, TWO_RUNS | {f"{run}/config.json": json.dumps(about) for run in "ab"})
     mapping = tomllib.loads(guess(tmp_path).mapping)
     expected = {"learning_rate", "criterion", "loss_weight", "nodes_hidden"}
+    expected |= {"max_lr", "weightdecay", "last_layer", "bidir"}
     assert {*mapping["metaparameters"]} == expected
 
 
@@ -369,14 +373,3 @@ def test_any_table_gives_toml_or_a_sentence(tmp_path, rows, files):
     text = text.replace('metric = "?"', 'metric = "test_classification_error"')
     with contextlib.suppress(DbtoolError):
         _read(tmp_path, text.replace('"?"', '"x"'), found.kind, str(files))
-
-
-def test_names_and_values_that_are_no_settings():
-    others = {
-        **dict.fromkeys(("logdir", "outputDir", "run_name", "slurm_job_id", "wandb_id"), "a"),
-        **dict.fromkeys(("pid", "master_addr", "walltime", "lastEpochLoss", "val_loss_final"), "1"),
-        "begun": "20240101_120000",
-    }
-    assert [name for name, text in others.items() if is_setting(name, [text])] == []
-    settings = {"max_lr": "1", "weightDecay": "0.1", "last_layer": "x", "bidir": "true"}
-    assert [name for name, text in settings.items() if is_setting(name, [text])] == [*settings]

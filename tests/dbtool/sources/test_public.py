@@ -47,10 +47,6 @@ def packed(repository: Path, top: str) -> Path:
     return target
 
 
-def test_the_tree_of_an_archive_is_git_s_own(repository):
-    assert tree_id(packed(repository, "x-0123")) == git(repository, "rev-parse", "HEAD:")
-
-
 def test_a_repository_is_fetched_as_its_host_packs_it(repository, tmp_path, monkeypatch):
     [part] = parts_of("opda")
     own = msgspec.structs.replace(part, tree=git(repository, "rev-parse", "HEAD:"))
