@@ -1,4 +1,4 @@
-"""What many modules of tests begin with: a database of the folder that they write."""
+"""What tests of dbtool share: a database of a module's folder, and servers of this machine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import dbtool
+from tests.support.proxies import without_proxies
 
 
 @pytest.fixture(scope="module")
@@ -13,3 +14,8 @@ def db(folder: Path) -> Iterator[dbtool.Database]:
     """The database of a module's fixture `folder`."""
     with dbtool.open(folder) as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_proxies(monkeypatch)

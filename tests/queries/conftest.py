@@ -71,11 +71,8 @@ def frames_of(workload: str, batch_size: int, trials: list[Any]) -> StudyFrames:
         {"trial_id": trial_id, "status": status, "steps": rows[-1]["step"], "parameters": rate}
         for trial_id, status, rate, rows in trials
     ]
-    study = {
-        "batch_size": batch_size,
-        "train_steps": EVERY * (EVALUATIONS - 1),
-        "parameter_configs": SEARCH_SPACE,
-    }
+    study = {"batch_size": batch_size, "parameter_configs": SEARCH_SPACE}
+    study["train_steps"] = EVERY * (EVALUATIONS - 1)
     return StudyFrames(workload, study, pd.DataFrame(listed), pd.DataFrame(measurements))
 
 

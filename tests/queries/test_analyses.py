@@ -40,6 +40,7 @@ STUDIES: dict[int, list[tuple[float, float, str, Sequence[tuple[int, float]]]]] 
     128: [(1.6, 0.75, "COMPLETE", [(0, 0.9), (20, 0.3), (300, 0.25)])],
     256: [(1.6, 0.75, "COMPLETE", [(0, 0.9), (300, 0.7)])],
 }  # fmt: skip
+INF = math.inf
 NEVER, DIVERGED = 0, -1
 # By batch size, the steps of trials. Five trials are what all have that have as many; the learning
 # rates are 0.1, 0.2, …
@@ -129,10 +130,8 @@ def test_summary_tells_each_workload_in_a_row(searched):
 
 
 def test_divergence_counts_the_trials_that_ended(searched):
-    columns = (
-        "batch_size, feasible, infeasible, infeasible_share, largest_feasible_rate, "
-        "smallest_infeasible_rate"
-    )
+    columns = "batch_size, feasible, infeasible, infeasible_share"
+    columns += ", largest_feasible_rate, smallest_infeasible_rate"
     rows = analysis_rows(searched, "divergence", columns)
     assert rows[0] == (8, 2, 0, 0.0, 1.0, None)
     assert rows[-1] == (512, 0, 1, 1.0, None, 99.0)
@@ -145,10 +144,7 @@ def _first_below(points: Sequence[tuple[int, float]]) -> float:
 def test_best_of_k_against_all_choices_of_trials(db):
     expected: list[tuple[Any, ...]] = []
     for size, drawn in STUDIES.items():
-        steps = [
-            math.inf if status == "INFEASIBLE" else _first_below(points)
-            for _, _, status, points in drawn
-        ]
+        steps = [INF if status == "INFEASIBLE" else _first_below(p) for _, _, status, p in drawn]
         for k in (1, 2, 5):
             best = sorted(min(chosen) for chosen in combinations(steps, k))
             if not best:
@@ -319,11 +315,8 @@ def test_best_curves(db):
 
 def test_examples_are_those_of_batches_that_grow(tmp_path):
     # Batches of 4, from step 10 on of 8, from step 15 on of 16: 4 x 10, 8 x 5, 16 x 5 examples.
-    growing: dict[str, Any] = {
-        "batch_schedule": [[10, 2], [15, 4]],
-        "train_examples": 100,
-        "train_steps": 20,
-    }
+    growing: dict[str, Any] = {"batch_schedule": [[10, 2], [15, 4]], "train_examples": 100}
+    growing["train_steps"] = 20
     measured = [(0, 0.9), (10, 0.6), (15, 0.4), (20, 0.3)]
     trials = [(n, "COMPLETE", {"learning_rate": 0.1 + n}, _rows(measured)) for n in range(5)]
     write_shard(tmp_path, workload=WORKLOAD, batch_size=4, goal=0.35, trials=trials, **growing)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,13 +10,11 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.markers import CARETRIGHTBASE
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.manifest import About
-from dbtool.core.writer import ReleaseWriter
 from dbtool.database import Database, open_database
 from dbtool.figures.drawing import draw
 from dbtool.figures.points import Points, Request, filled_query, read_points
 from dbtool.figures.specs import find_figure
-from tests.support.made_up import Row, passing, shard_footer, shard_table
+from tests.support.made_up import Row, passing, write_shard
 
 ATLAS = find_figure("atlas")
 FEWEST, FAR = 100, 2**30
@@ -31,23 +30,17 @@ PLANTED = {
 
 def reached(critical: int, batch_size: int) -> list[Row]:
     """The evaluations of a trial about the step that takes it past the goal."""
-    fewest = FEWEST if critical < FAR else 1 / 1024
-    steps = round(fewest * (1 + critical / batch_size))
-    return passing(steps)
+    return passing(round((FEWEST if critical < FAR else 1 / 1024) * (1 + critical / batch_size)))
 
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     folder: Path = tmp_path_factory.mktemp("atlas")
-    for release in ("one", "two"):
-        with ReleaseWriter(folder / release, About(release=release)) as writer:
-            for (held_in, workload), (critical, exponents) in PLANTED.items():
-                for exponent in exponents if held_in == release else ():
-                    trials = [
-                        (0, "COMPLETE", {"learning_rate": 0.1}, reached(critical, 2**exponent))
-                    ]
-                    study = {"workload": workload, "batch_size": 2**exponent, "goal": 0.1}
-                    writer.write(shard_footer(trials, **study), [shard_table(trials)])
+    for (release, workload), (critical, exponents) in PLANTED.items():
+        for size in (2**exponent for exponent in exponents):
+            trials = [(0, "COMPLETE", {"learning_rate": 0.1}, reached(critical, size))]
+            study: Any = {"workload": workload, "batch_size": size, "goal": 0.1}
+            write_shard(folder / release, release=release, trials=trials, **study)
     with open_database(folder) as opened:
         yield opened
 

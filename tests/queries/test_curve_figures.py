@@ -110,9 +110,8 @@ def test_every_point(figure, request_, releases, db):
     changes = request_ | ({"goal": str(request_["goal"])} if "goal" in request_ else {})
     curves = [replace(curve, **changes) for curve in curves]
     if figure == "figure_02" and "goal" in request_:
-        curves = [
-            replace(curve, name=f"goal {curve.goal}") for curve in curves if curve.series == 1
-        ]
+        first = [curve for curve in curves if curve.series == 1]
+        curves = [replace(curve, name=f"goal {curve.goal}") for curve in first]
     expected = rule(curves, releases)
     if figure == "figure_02":
         expected = [{**point, "perfect": None} for point in expected]

@@ -77,6 +77,7 @@ APART = [
 ]
 # Panels keep the order of `learning-rates`, where Fashion MNIST comes first.
 OPTIMIZERS = [Curve(2, 1, "sgd", PLAIN, ERROR, "0.01"), Curve(2, 2, NM, CNN, ERROR, "0.01")]
+TOGETHER = [replace(curve, panel=1) for curve in OPTIMIZERS]
 DATA_SETS = [
     Curve(1, 1, "fashion_mnist", FASHION, ERROR, "0.1"),
     Curve(1, 2, "mnist", CNN, ERROR, "0.01"),
@@ -120,12 +121,7 @@ def with_goal(curves: Sequence[Curve], goal: str) -> list[Curve]:
         ("relative-steps", NAMED | ONE | {"goal": 0.2}, normalised, with_goal(GENERAL, "0.2")),
         ("optimizers", FIRST, steps, OPTIMIZERS),
         ("optimizers", ONE | FIRST, steps, OPTIMIZERS),
-        (
-            "optimizers",
-            BOTH | FIRST | {"workloads": (CNN, PLAIN)},
-            steps,
-            [replace(curve, panel=1) for curve in OPTIMIZERS],
-        ),
+        ("optimizers", BOTH | FIRST | {"workloads": (CNN, PLAIN)}, steps, TOGETHER),
         ("data-sets", ONE, normalised, DATA_SETS),
         ("learning-rates", NAMED | BOTH, rates, APART),
         ("momenta", NAMED | BOTH, momenta, APART[:2]),
@@ -205,9 +201,7 @@ def test_goals_tell_workloads_apart_as_optimizers_do(db):
     ],
 )
 def test_nothing_to_draw_is_told(figure, what, db):
-    with pytest.raises(
-        NoDataError, match=f"^{PLAIN} has no workloads with a goal that {what}; see"
-    ):
+    with pytest.raises(NoDataError, match=f"^{PLAIN} has no workloads with a goal that {what}; s"):
         read_points(db, find_figure(figure), Request(workloads=(PLAIN,)))
 
 

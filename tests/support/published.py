@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -103,6 +104,11 @@ def published(folder: Path, out: Path, **options: Any) -> Path:
 def add_release(folder: Path, into: Path, **options: Any) -> Report:
     """Adds the shards of one release folder to another."""
     return add_source(ReleaseSource(folder, read_whole(folder)), into, **options)
+
+
+def texts_of(frame: pl.DataFrame) -> list[str]:
+    """The rows as text, sorted, so that NaN equals NaN and -0 is not 0."""
+    return sorted(map(str, frame.rows()))
 
 
 def rows(folder: Path, *queries: str) -> list[str]:

@@ -26,7 +26,7 @@ from dbtool.release.layout import (
 from dbtool.release.publish import publish
 from dbtool.release.verify import verify
 from tests.support.made_up import curve, write_shard
-from tests.support.published import SGD, bytes_of, published, write_shards
+from tests.support.published import SGD, bytes_of, published, texts_of, write_shards
 
 # Letters that folders' names hold as %XX.
 ODD = "a b/ü=+&/c%20"
@@ -52,11 +52,6 @@ def opened(address: str, table: str) -> Table:
     return StaticTable.from_metadata(f"{address}/{iceberg_state(table)}")
 
 
-def texts(frame: pl.DataFrame) -> list[str]:
-    """The rows as text, sorted, so that NaN equals NaN and -0 is not 0."""
-    return sorted(map(str, frame.rows()))
-
-
 def in_files(folder: Path, table: str) -> pl.DataFrame:
     """The rows of a table as its files hold them, read one by one."""
     manifest = read_manifest(folder)
@@ -76,7 +71,7 @@ def test_pyiceberg_reads_the_rows_of_the_files(folder, table):
     rows = found.scan().to_polars()
     assert rows.columns == [column.name for column in published_columns()[table]]
     assert rows.schema == in_files(folder, table).schema
-    assert texts(rows) == texts(in_files(folder, table)) != []
+    assert texts_of(rows) == texts_of(in_files(folder, table)) != []
     # No engine is to remove files.
     assert found.properties["gc.enabled"] == "false"
     snapshot: Any = found.current_snapshot()

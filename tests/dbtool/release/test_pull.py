@@ -17,16 +17,10 @@ from dbtool.core.release import locked
 from dbtool.release.pull import Pulled, pull
 from dbtool.release.verify import verify
 from tests.support.made_up import write_shard
-from tests.support.proxies import without_proxies
 from tests.support.published import bytes_of, everything, published, write_shards
 from tests.support.release_server import ReleaseServer, serving_release
 
 QUICK = RetryPolicy(most=2, timeout=5.0, first_wait=0.0)
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_proxies(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from dbtool.database import open_database
 from dbtool.release.layout import MEANINGS, address_of_folder, published_columns
 from tests.support.documents import DOCUMENTS, blocks_of
 from tests.support.made_up import curve, write_shard
-from tests.support.published import published, write_shards
+from tests.support.published import published, texts_of, write_shards
 from tests.support.spark import needs_spark, open_spark
 
 # Letters that folders' names hold as %XX, of more than one byte each, and what looks like that.
@@ -96,9 +96,8 @@ def types(table: pa.Table, columns: list[str], nan_is_null: bool) -> list[str]:
 
 
 def rows(table: pa.Table, columns: list[str], nan_is_null: bool) -> list[str]:
-    """The rows as text, sorted, so that NaN equals NaN and -0 is not 0."""
     frame = pl.DataFrame(pl.from_arrow(table.select(columns)))
-    return sorted(map(str, (frame.fill_nan(None) if nan_is_null else frame).rows()))
+    return texts_of(frame.fill_nan(None) if nan_is_null else frame)
 
 
 def test_the_card_shows_the_calls_of_the_docs(folder):

@@ -22,18 +22,12 @@ from dbtool.database import open_database
 from dbtool.store import remote
 from tests.support.made_up import write_shard
 from tests.support.programs import run_python
-from tests.support.proxies import without_proxies
 from tests.support.published import OTHERS, SGD, VIEWS, flipped, rows, write_shards, write_swapped
 from tests.support.release_server import ReleaseServer, serving_release
 
 LARGE, METRIC = "letters/large/sgd", "val_cross_entropy_error"
 LONGEST = 60
 PIPES: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | {"text": True}
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_proxies(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
