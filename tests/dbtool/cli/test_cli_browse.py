@@ -10,9 +10,8 @@ import pytest
 
 from producers.workloads.definition import CERTAINTIES
 from producers.workloads.registry import WORKLOADS
+from tests.support.commands import Call
 from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
-
-from .conftest import Call
 
 WORDS = ("workloads", "--catalog")
 SUBSET = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"

@@ -11,9 +11,8 @@ import pytest
 
 from dbtool.figures.specs import FIGURES
 from producers.workloads.registry import WORKLOADS
+from tests.support.commands import Call
 from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
-
-from .conftest import Call
 
 TRIAL = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5]))
 

@@ -4,62 +4,52 @@ import csv
 import json
 import re
 import sys
-from dataclasses import dataclass
 from io import StringIO
 
 import polars as pl
 import pytest
 
-from dbtool.cli.main import run
 from dbtool.figures.specs import FIGURES
 from tests.dbtool.figures.conftest import write_sgd
+from tests.support.commands import caller
 from tests.support.terminal import run_on_terminal
 
 MEDIUM = "mnist/fc_128_128_128/sgd"
 SMALL = "mnist/fc_64_64_64/sgd"
 
 
-@dataclass(frozen=True)
-class Done:
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def dbtool(database, tmp_path, monkeypatch, capfd):
+def dbtool(database, tmp_path, monkeypatch, capsysbinary):
     monkeypatch.chdir(tmp_path)
 
-    def call(*words, code=0, db=database):
-        with pytest.raises(SystemExit) as left:
-            run(["plot", *words, "--db", str(db)])
-        sys.stdout.flush()
-        captured = capfd.readouterr()
-        assert (left.value.code or 0) == code, captured.err
-        return Done(captured.out, captured.err)
+    def plot(*words, code=0, db=database):
+        done = caller(capsysbinary)("plot", *words, "--db", str(db))
+        assert done.code == code, done.errors
+        return done
 
-    return call
+    return plot
 
 
 def test_plot_writes_png_and_csv_and_names_them(dbtool, tmp_path):
     done = dbtool("1")
-    assert done.stdout.splitlines() == ["figures/figure_01.png", "figures/figure_01.csv"]
-    assert "no data in release made-up: Simple CNN on Fashion MNIST" in done.stderr
+    assert done.output.splitlines() == ["figures/figure_01.png", "figures/figure_01.csv"]
+    assert "no data in release made-up: Simple CNN on Fashion MNIST" in done.errors
     assert (tmp_path / "figures" / "figure_01.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
 def test_all_draws_what_has_data_and_counts_the_rest(dbtool, tmp_path):
-    [line] = dbtool("all", "--out", "drawn", "--format", "svg").stderr.splitlines()
+    [line] = dbtool("all", "--out", "drawn", "--format", "svg").errors.splitlines()
     names = {path.name for path in (tmp_path / "drawn").iterdir()}
     assert {"figure_01.svg", "figure_03.svg", "steps.csv", "learning-rates.svg"} <= names
     found = re.match(r"left out, for want of data: (\d+) figures, and parts of (\d+); --v", line)
     assert found
-    named = dbtool("all", "--format", "svg", "--out", "rows", "--verbose").stderr.splitlines()
+    named = dbtool("all", "--format", "svg", "--out", "rows", "--verbose").errors.splitlines()
     assert sum(line.startswith("left out: ") for line in named) == int(found[1])
     # What a picture lacks though there is data, as batch sizes without a band, counts too.
     figures = {line.split(":")[0] for line in named if not line.startswith("left out: ")}
     assert len(figures) == int(found[2])
-    assert "figure_01" not in dbtool("all", "--workload", MEDIUM).stdout
+    assert "figure_01" not in dbtool("all", "--workload", MEDIUM).output
 
 
 def test_patterns_choose_workloads(dbtool, tmp_path):
@@ -70,7 +60,7 @@ def test_patterns_choose_workloads(dbtool, tmp_path):
 
 @pytest.mark.parametrize("figure", ["1", "3", "steps"])
 def test_the_printed_query_gives_the_points(dbtool, db, tmp_path, figure):
-    query = dbtool(figure, "--sql", "--trials", "2").stdout
+    query = dbtool(figure, "--sql", "--trials", "2").output
     dbtool(figure, "--trials", "2", "--data", "csv", "--out", ".")
     (written,) = tmp_path.glob("*.csv")
     expected = pl.read_csv(written)
@@ -91,7 +81,7 @@ def test_the_list_fits_a_terminal_of_80_columns_with_whole_names(database):
 def test_data_writes_the_rows_alone_in_every_kind_of_file(dbtool, tmp_path):
     done = dbtool("3", "--data", "csv,json,parquet", "--out", "rows")
     names = [f"rows/figure_03.{kind}" for kind in ("csv", "json", "parquet")]
-    assert done.stdout.splitlines() == names
+    assert done.output.splitlines() == names
     written = sorted(f"rows/{path.name}" for path in (tmp_path / "rows").iterdir())
     assert written == names
     rows = list(csv.DictReader(StringIO((tmp_path / names[0]).read_text())))
@@ -109,12 +99,12 @@ def test_data_writes_the_rows_alone_in_every_kind_of_file(dbtool, tmp_path):
 def test_a_picture_of_other_points_is_told(dbtool, tmp_path):
     words = ("steps", "--out", ".", "--workload")
     dbtool(*words, SMALL, "--format", "svg")
-    assert "steps.svg" not in dbtool(*words, SMALL, "--data", "csv").stderr
-    told = dbtool(*words, MEDIUM, "--data", "csv").stderr
+    assert "steps.svg" not in dbtool(*words, SMALL, "--data", "csv").errors
+    told = dbtool(*words, MEDIUM, "--data", "csv").errors
     assert "steps.svg shows points of an earlier run: draw it again" in told
     # So is one of a figure that now has no points.
     (tmp_path / "optimizers.svg").write_text("drawn from another database")
-    told = dbtool("optimizers", *words[1:], SMALL, code=1).stderr
+    told = dbtool("optimizers", *words[1:], SMALL, code=1).errors
     assert "optimizers.svg shows points of an" in told
 
 
@@ -129,19 +119,19 @@ def test_several_releases_are_named_with_commas(dbtool, database, tmp_path):
     found = [(row["release"], row["x"], row["y"]) for row in rows]
     assert found == [*own, ("second", "2", "10")]
     done = dbtool("steps", *words, db=tmp_path / "releases")
-    assert "--release made-up,second draws them over each other" in done.stderr
+    assert "--release made-up,second draws them over each other" in done.errors
 
 
 def test_options_that_change_nothing_in_a_figure_are_reported(dbtool):
     words = ("--data", "csv", "--out", ".")
-    told = dbtool("curves", "steps", "--bands", *words).stderr
+    told = dbtool("curves", "steps", "--bands", *words).errors
     assert told.count("has no bands") == 1
     assert "curves has no bands: its points are not each the best of a search" in told
     options = ("--sustained", "--goal", "--trials")
     numbers = [word for option in options for word in (option, "2")]
-    told = dbtool("schedule-shapes", *numbers, *words).stderr
+    told = dbtool("schedule-shapes", *numbers, *words).errors
     for option in options:
         assert f"{option} changes nothing in schedule-shapes" in told
-    told = dbtool("curves", "steps", "--sustained", "2", "--no-bands", *words).stderr
+    told = dbtool("curves", "steps", "--sustained", "2", "--no-bands", *words).errors
     assert "nothing" not in told
     assert "bands" not in told

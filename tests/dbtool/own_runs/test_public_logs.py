@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dbtool
-from dbtool.cli.main import run
+from tests.support.commands import caller
 from tests.support.own_runs import query
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -67,16 +67,12 @@ def logs(tmp_path: Path) -> Path:
     return folder
 
 
-def call(*words: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        run(words)
-    assert ended.value.code == 0
-
-
-def test_logs_of_algoperf_become_a_release(logs, tmp_path):
+def test_logs_of_algoperf_become_a_release(logs, tmp_path, capsysbinary):
+    call = caller(capsysbinary)
     [command] = re.findall(r"^dbtool (ingest .*/algoperf\.toml)$", PAGE, re.MULTILINE)
     files = {"baseline": str(logs), "docs/public_logs/algoperf.toml": str(MAPPING)}
-    call(*(files.get(word, word) for word in shlex.split(command)), "--db", str(tmp_path / "db"))
+    words = [files.get(word, word) for word in shlex.split(command)]
+    assert call(*words, "--db", str(tmp_path / "db")).code == 0
     with dbtool.open(tmp_path / "db") as db:
         found = db.steps("*").sort("workload")
     assert found.select("workload", "batch_size", "steps", "trials").rows() == [
@@ -98,7 +94,8 @@ def test_logs_of_algoperf_become_a_release(logs, tmp_path):
     assert query(tmp_path, values) == [(250, 0.23, None, None), (300, None, 0.75, None)]
     assert query(tmp_path, "SELECT licence FROM releases") == [("Apache-2.0",)]
     # The licence that the mapping says goes with what is published.
-    call("publish", str(tmp_path / "db" / "algoperf-baseline"), "--out", str(tmp_path / "public"))
+    words = ["publish", str(tmp_path / "db" / "algoperf-baseline"), "--out", str(tmp_path / "out")]
+    assert call(*words).code == 0
 
 
 def test_the_page_names_each_mapping():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dbtool
-from dbtool.cli.main import run
+from tests.support.commands import caller
 
 SAMPLES = Path(__file__).parent / "samples"
 PAGE = (Path(__file__).parents[3] / "docs" / "your_own_runs.md").read_text(encoding="utf-8")
@@ -17,7 +17,7 @@ TOOLS = ("wandb", "mlflow", "tensorboard", "tensorboard_csv", "lightning")
 TRIALS = "SELECT batch_size, trial_id, status, steps FROM trials ORDER BY ALL"
 
 
-def _load(tool: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+def _load(tool: str, folder: Path, capsys: pytest.CaptureFixture[bytes]) -> str:
     """Runs the page's command about a sample; returns what it says on standard error."""
     [command] = re.findall(
         rf"^dbtool (ingest .*/own_runs/samples/{tool}/mapping.toml)$", PAGE, re.MULTILINE
@@ -29,11 +29,9 @@ def _load(tool: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
             arguments += [str(path) for path in sorted(SAMPLES.glob(name))]
         else:
             arguments.append(word)
-    with pytest.raises(SystemExit) as ended:
-        run([*arguments, "--db", str(folder / "db")])
-    printed = capsys.readouterr()
-    assert (ended.value.code, printed.out) == (0, ""), printed.err
-    return printed.err
+    done = caller(capsys)(*arguments, "--db", str(folder / "db"))
+    assert (done.code, done.output) == (0, ""), done.errors
+    return done.errors
 
 
 @pytest.fixture(params=TOOLS)
@@ -82,37 +80,31 @@ EXPECTED: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
 EXPECTED["tensorboard_csv"] = EXPECTED["tensorboard"]
 
 
-def test_a_sample_has_the_steps_to_result_that_its_files_show(tool, tmp_path, capsys):
-    told = _load(tool, tmp_path, capsys)
+def test_a_sample_has_the_steps_to_result_that_its_files_show(tool, tmp_path, capsysbinary):
+    told = _load(tool, tmp_path, capsysbinary)
     steps, trials = EXPECTED[tool]
-    added = (
-        rf"added {len(trials)} trials and \d+ measurements to my-sweep; 0 trials already there\n"
-    )
+    added = rf"added {len(trials)} trials and \d+ measurements to my-sweep; 0 trials already"
     assert re.search(added, told)
     with dbtool.open(tmp_path / "db") as db:
         found = db.steps("*").sort("batch_size")
         assert db.sql(TRIALS).rows() == list(trials)
     assert found.select("batch_size", "steps", "trial_id", "value", "trials").rows() == list(steps)
-    assert "added 0 trials and 0 measurements to my-sweep; " in _load(tool, tmp_path, capsys)
+    assert "added 0 trials and 0 measurements to my-sweep; " in _load(tool, tmp_path, capsysbinary)
 
 
-def test_commands_that_store_nothing(tmp_path, capsys):
+def test_commands_that_store_nothing(tmp_path, monkeypatch, capsysbinary):
     """The page's first mapping and its look at the rows."""
     [guess] = re.findall(r"^dbtool (ingest --guess \S+) > mapping.toml$", PAGE, re.MULTILINE)
     [look] = re.findall(r"^dbtool (ingest .*mapping.toml --dry-run)$", PAGE, re.MULTILINE)
-    printed = []
-    for command in (guess, look):
-        words = [
-            str(SAMPLES.parents[3] / word) if word.startswith("tests/") else word
-            for word in command.split()
-        ]
-        with pytest.raises(SystemExit) as ended:
-            run([*words, *(["--db", str(tmp_path / "db")] if command == look else [])])
-        printed.append(capsys.readouterr())
-        assert ended.value.code == 0, printed[-1].err
+    monkeypatch.chdir(SAMPLES.parents[3])
+    first, second = (
+        caller(capsysbinary)(*words)
+        for words in (guess.split(), [*look.split(), "--db", str(tmp_path / "db")])
+    )
+    assert (first.code, second.code) == (0, 0), first.errors + second.errors
     assert not (tmp_path / "db").exists()
-    assert 'learning_rate = { column = "lr" } # 0.001, 0.003\n' in printed[0].out
-    assert printed[0].out.count(' = "?"') == 2
-    assert "found 3 runs of 2 studies with 12 measurements; the first are shown" in printed[1].err
+    assert 'learning_rate = { column = "lr" } # 0.001, 0.003\n' in first.output
+    assert first.output.count(' = "?"') == 2
+    assert "found 3 runs of 2 studies with 12 measurements; the first are shown" in second.errors
     # A table is on the page as it is printed.
-    assert printed[1].out in PAGE
+    assert second.output in PAGE
