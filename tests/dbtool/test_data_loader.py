@@ -11,19 +11,9 @@ import pytest
 
 import dbtool
 from dbtool.data_loader import load_study, load_workload
-from tests.replica import plan_study
-from tests.support.archives import Replica
+from tests.support.archives import CNN, PLANS, Replica
 from tests.support.made_up import curve, write_shard
 
-CNN = "mnist/simple_cnn_base/nesterov_momentum"
-PLANS = (
-    plan_study(CNN, 1, odd=True),
-    plan_study(CNN, 64, complete=30, incomplete=10),
-    plan_study("solution_quality/" + CNN, 64),
-    plan_study("imagenet/resnet_50/nesterov_momentum", 512, odd=True),
-    plan_study("open_images_v4/resnet_50/nesterov_momentum", 1_024, odd=True),
-    plan_study("lm1b/lstm/nesterov_momentum", 16),
-)
 EVERY = {f"load_{status}_trials": True for status in ("complete", "incomplete", "infeasible")}
 
 

@@ -12,12 +12,22 @@ from typing import Any, Literal
 from dbtool.database import Database, open_database
 from dbtool.sources.archive.source import ArchiveSource
 from dbtool.sources.base import Report, add_source
-from tests.replica import StudyPlan, write_archive
+from tests.replica import StudyPlan, plan_study, write_archive
 from tests.support.rules import StudyFrames, read_archive
 
 ROOT = "batch_science"
 WORKLOAD = "made_up/simple_cnn_base/sgd"
 STUDY = f"{WORKLOAD}/32"
+CNN = "mnist/simple_cnn_base/nesterov_momentum"
+# Studies of every metric of the published archive, some with unusual files.
+PLANS = (
+    plan_study(CNN, 1, odd=True),
+    plan_study(CNN, 64, complete=30, incomplete=10),
+    plan_study("solution_quality/" + CNN, 64),
+    plan_study("imagenet/resnet_50/nesterov_momentum", 512, odd=True),
+    plan_study("open_images_v4/resnet_50/nesterov_momentum", 1_024, odd=True),
+    plan_study("lm1b/lstm/nesterov_momentum", 16),
+)
 HEADER = "step,train/cross_entropy_error,val/classification_error\n"
 LINES = HEADER + "0,2.302585,0.9\n10,1.5,0.01\n"
 

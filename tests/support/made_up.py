@@ -77,6 +77,11 @@ def curve(
     return rows
 
 
+def reaching(trial_id: int, last: float = 0.1) -> MadeTrial:
+    """A complete trial of 21 rows, whose third evaluation is its last."""
+    return trial_id, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, last])
+
+
 def passing(steps: int) -> list[Row]:
     """Rows of a trial that passes its goal at a step, one after the evaluation that missed it."""
     errors = {0: 0.9, steps - 1: 0.5, steps: 0.01}

@@ -28,14 +28,8 @@ from dbtool.core.manifest import read_manifest
 from dbtool.core.release import load_shard, parse_index, read_release, shard_paths
 from dbtool.core.shards import Shard
 from dbtool.core.shards import write_shard as write
-from tests.support.made_up import curve, shard_footer, shard_table
+from tests.support.made_up import reaching, shard_footer, shard_table
 from tests.support.published import list_as_it_is, write_shards
-
-RATE = {"learning_rate": 0.1, "momentum": 0.9}
-
-
-def trial(trial_id: int, last: float = 0.1) -> Any:
-    return trial_id, "COMPLETE", RATE, curve([0.9, 0.5, last])
 
 
 def shard(folder: Path, *trials: Any, **study: Any) -> Shard:
@@ -77,7 +71,7 @@ def test_the_index_follows_from_the_shards(folder):
     ],
 )
 def test_another_definition_of_a_study_clashes(tmp_path, study, reason):
-    first, second = shard(tmp_path, trial(0)), shard(tmp_path, trial(1), **study)
+    first, second = shard(tmp_path, reaching(0)), shard(tmp_path, reaching(1), **study)
     with pytest.raises(ClashError) as caught:
         Index.of([first, second])
     assert reason in str(caught.value)
@@ -85,12 +79,12 @@ def test_another_definition_of_a_study_clashes(tmp_path, study, reason):
 
 
 def test_other_contents_for_a_trial_clash(tmp_path):
-    first = shard(tmp_path, trial(0), trial(1))
-    second = shard(tmp_path, trial(1, last=0.2), trial(2))
+    first = shard(tmp_path, reaching(0), reaching(1))
+    second = shard(tmp_path, reaching(1, last=0.2), reaching(2))
     with pytest.raises(ClashError, match=f"its trial 1 is already there from {first.path}, whose"):
         Index.of([first, second])
     # Of another study it is another trial.
-    assert len(Index.of([first, shard(tmp_path, trial(1), batch_size=2)]).studies) == 2
+    assert len(Index.of([first, shard(tmp_path, reaching(1), batch_size=2)]).studies) == 2
 
 
 def changed(table: pa.Table, column: str, values: list[Any]) -> pa.Table:

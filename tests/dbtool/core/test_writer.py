@@ -18,14 +18,10 @@ from dbtool.core.release import locked, read_release, rebuild, shard_paths
 from dbtool.core.shards import Shard
 from dbtool.core.writer import ReleaseWriter
 from dbtool.release.verify import verify
-from tests.support.made_up import curve, shard_footer, shard_table, write_release, write_shard
+from tests.support.made_up import reaching, shard_footer, shard_table, write_release, write_shard
 from tests.support.published import bytes_of, everything, published, rewrite, write_shards
 
 ABOUT = About(release="made-up")
-
-
-def trial(trial_id: int, last: float = 0.1) -> Any:
-    return trial_id, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, last])
 
 
 def write(writer: ReleaseWriter, *trials: Any, **study: Any) -> Shard:
@@ -39,16 +35,16 @@ def is_sound(folder: Path) -> bool:
 def test_what_is_written_is_listed_with_what_was_there(tmp_path):
     folder = tmp_path / "a" / "release"
     with ReleaseWriter(folder, ABOUT) as writer:
-        first = write(writer, trial(0))
+        first = write(writer, reaching(0))
         assert not (folder / MANIFEST).exists()
     with ReleaseWriter(folder, About(release="made-up", title="Numbers")) as writer:
         assert writer.index.trials_of(first.footer.study.workload.workload, 64).keys() == {0}
-        second = write(writer, trial(1))
+        second = write(writer, reaching(1))
         writer.list_new()
         assert [file.path for file in read_manifest(folder).shards] == sorted(
             [first.path, second.path]
         )
-        write(writer, trial(0), batch_size=8)
+        write(writer, reaching(0), batch_size=8)
     manifest, tables = read_release(folder)
     assert (manifest.release, manifest.title, len(manifest.shards)) == ("made-up", "Numbers", 3)
     assert [len(tables[name]) for name in TABLES] == [1, 2, 3]
@@ -70,13 +66,13 @@ def test_a_writer_that_adds_nothing_changes_nothing(tmp_path):
 def test_what_clashes_or_no_folder_can_be_named_is_not_written(tmp_path):
     folder = tmp_path / "release"
     with ReleaseWriter(folder, ABOUT) as writer:
-        write(writer, trial(0))
+        write(writer, reaching(0))
     before = bytes_of(folder)
     clash = r"at batch size 64 cannot be added to .*: its "
     for reason, again, study in (
-        (clash, trial(0, 0.2), {}),
-        (clash, trial(1), {"seed": 9}),
-        ("is too long", trial(0), {"workload": "x" * 300 + "/b/c"}),
+        (clash, reaching(0, 0.2), {}),
+        (clash, reaching(1), {"seed": 9}),
+        ("is too long", reaching(0), {"workload": "x" * 300 + "/b/c"}),
     ):
         with pytest.raises(DbtoolError, match=reason), ReleaseWriter(folder, ABOUT) as writer:
             write(writer, again, **study)
@@ -95,8 +91,8 @@ def test_another_release_is_left_alone(tmp_path):
 def test_of_two_writers_that_clash_the_one_who_lists_first_wins(tmp_path):
     folder = tmp_path / "release"
     first, second = ReleaseWriter(folder, ABOUT), ReleaseWriter(folder, ABOUT)
-    write(first, trial(1))
-    written = [write(second, trial(number, 0.2)) for number in range(3)]
+    write(first, reaching(1))
+    written = [write(second, reaching(number, 0.2)) for number in range(3)]
     first.list_new()
     with pytest.raises(ClashError, match="its trial 1 is already there"), second:
         pass
@@ -111,11 +107,11 @@ def test_of_two_shards_that_clash_at_once_one_is_left(tmp_path):
     with ReleaseWriter(folder, ABOUT) as writer:
 
         def late() -> Iterator[pa.Table]:
-            write(writer, trial(0))
-            yield shard_table([trial(0, 0.2)])
+            write(writer, reaching(0))
+            yield shard_table([reaching(0, 0.2)])
 
         with pytest.raises(ClashError, match="its trial 0 is already there"):
-            writer.write(shard_footer([trial(0, 0.2)]), late())
+            writer.write(shard_footer([reaching(0, 0.2)]), late())
     with ReleaseWriter(folder, ABOUT) as writer:
         assert len(writer.index.trials) == len(shard_paths(folder)) == 1
     assert is_sound(folder)
@@ -134,7 +130,7 @@ def test_the_index_is_complete_while_it_is_read_again(tmp_path):
     looking.start()
     for number in range(0, 8, 2):
         for writer, each in ((second, number), (first, number + 1)):
-            write(writer, trial(each))
+            write(writer, reaching(each))
             writer.list_new()
     done.set()
     looking.join()
@@ -145,7 +141,7 @@ def test_the_index_is_complete_while_it_is_read_again(tmp_path):
 def test_what_a_killed_writer_left_is_listed_by_the_next(tmp_path):
     folder = tmp_path / "release"
     killed = ReleaseWriter(folder, ABOUT)
-    write(killed, trial(0))
+    write(killed, reaching(0))
     (folder / "measurements" / ".writing-0").touch()
     assert not is_sound(folder)
     with ReleaseWriter(folder, ABOUT) as writer:
@@ -153,7 +149,7 @@ def test_what_a_killed_writer_left_is_listed_by_the_next(tmp_path):
         assert is_sound(folder)
     assert not list(folder.rglob(".writing*"))
     # The one that was taken for killed goes on.
-    write(killed, trial(1))
+    write(killed, reaching(1))
     killed.list_new()
     assert len(read_manifest(folder).shards) == 2
     assert is_sound(folder)
@@ -163,8 +159,8 @@ def test_what_a_killed_writer_left_that_clashes_is_named(tmp_path):
     folder = tmp_path / "release"
     killed = ReleaseWriter(folder, ABOUT)
     with ReleaseWriter(folder, ABOUT) as writer:
-        write(writer, trial(0))
-    left = write(killed, trial(0, 0.2))
+        write(writer, reaching(0))
+    left = write(killed, reaching(0, 0.2))
     with pytest.raises(ClashError, match=f"its trial 0 is already there .*; remove .*{left.path}$"):
         ReleaseWriter(folder, ABOUT)
     (folder / left.path).unlink()
@@ -185,7 +181,7 @@ def test_an_index_of_another_state_than_the_manifest_is_made_anew(tmp_path):
         change(folder)
         assert everything(folder) == expected
         with ReleaseWriter(folder, ABOUT) as writer:
-            write(writer, trial(0))
+            write(writer, reaching(0))
         assert is_sound(folder)
 
 
@@ -203,9 +199,9 @@ def test_removed_shards_are_forgotten_and_come_again(tmp_path):
 
 def test_what_is_received_is_checked_before_it_has_a_name(tmp_path):
     folder = tmp_path / "release"
-    shard = write_shard(tmp_path / "other", trials=[trial(0, 0.2)])
+    shard = write_shard(tmp_path / "other", trials=[reaching(0, 0.2)])
     with ReleaseWriter(folder, ABOUT) as writer:
-        write(writer, trial(0))
+        write(writer, reaching(0))
         with pytest.raises(DbtoolError, match="it is not a readable Parquet file"):
             writer.receive(b"PAR1")
         with pytest.raises(ClashError, match="its trial 0 is already there"):
@@ -220,7 +216,7 @@ def test_what_publishing_added_goes_with_the_state_that_was_published(tmp_path):
     assert rebuild(folder) == read_manifest(folder)
     assert bytes_of(folder) == before
     with ReleaseWriter(folder, ABOUT) as writer:
-        write(writer, trial(0))
+        write(writer, reaching(0))
     left = bytes_of(folder)
     assert {name for name in left if not name.startswith("measurements/")} == {MANIFEST, *TABLES}
     assert read_manifest(folder).licence == "CC0-1.0"
@@ -255,8 +251,8 @@ def test_a_sound_release_is_not_described_anew(tmp_path):
 def test_shards_that_clash_are_not_listed_anew(tmp_path):
     folder = write_shards(tmp_path / "release")
     other = write_shards(tmp_path / "other")
-    write_shard(tmp_path / "other", trials=[trial(0)])
-    write_shard(folder, trials=[trial(0, 0.2)])
+    write_shard(tmp_path / "other", trials=[reaching(0)])
+    write_shard(folder, trials=[reaching(0, 0.2)])
     shutil.copytree(other / "measurements", folder / "measurements", dirs_exist_ok=True)
     before = bytes_of(folder)
     with pytest.raises(ClashError, match="contradicts the other shards: its trial 0"):

@@ -23,20 +23,10 @@ from dbtool.database import Database, open_database
 from dbtool.release import selection
 from dbtool.release.export import export
 from dbtool.release.file_format import FileFormat, file_format_of
-from tests.replica import plan_study
-from tests.support.archives import Replica, contents, imported, query
+from tests.support.archives import CNN, Replica, contents, imported, query
 from tests.support.made_up import curve, write_shard
 from tests.support.published import VIEWS
 
-CNN = "mnist/simple_cnn_base/nesterov_momentum"
-PLANS = (
-    plan_study(CNN, 1, odd=True),
-    plan_study(CNN, 64),
-    plan_study("solution_quality/" + CNN, 64),
-    plan_study("imagenet/resnet_50/nesterov_momentum", 512, odd=True),
-    plan_study("open_images_v4/resnet_50/nesterov_momentum", 1_024, odd=True),
-    plan_study("lm1b/lstm/nesterov_momentum", 16),
-)
 DIGITS = "digits/simple_cnn_base/sgd"
 SIZES = {"archived": 64, "produced": 8}
 KEYS = ["release", "workload", "batch_size", "trial_id", "step"]

@@ -13,11 +13,7 @@ from dbtool.core.manifest import About
 from dbtool.core.release import shard_paths
 from dbtool.release.verify import verify
 from dbtool.sources.base import Addition, MalformedError, NewShard, Report, add_source, conclude
-from tests.support.made_up import curve, shard_footer, shard_table
-
-
-def trial(trial_id: int, last: float = 0.1) -> Any:
-    return trial_id, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, last])
+from tests.support.made_up import reaching, shard_footer, shard_table
 
 
 def shard(*trials: Any, **study: Any) -> NewShard:
@@ -39,8 +35,8 @@ class MadeUp:
 
 def test_trials_that_are_there_are_left_out(tmp_path):
     folder = tmp_path / "release"
-    add_source(MadeUp(lambda _: [shard(trial(0), trial(2))]), folder)
-    grown = [shard(trial(0), trial(1), trial(2), trial(3)), shard(trial(0), batch_size=32)]
+    add_source(MadeUp(lambda _: [shard(reaching(0), reaching(2))]), folder)
+    grown = [shard(*map(reaching, range(4))), shard(reaching(0), batch_size=32)]
     # A trial has 21 rows.
     expected = Report("made-up", folder, 2, 1, 3, 63, 2)
     assert add_source(MadeUp(lambda _: iter(grown)), folder) == expected
@@ -51,8 +47,8 @@ def test_trials_that_are_there_are_left_out(tmp_path):
 
 def test_of_a_list_nothing_is_added_where_a_part_clashes(tmp_path):
     folder = tmp_path / "release"
-    add_source(MadeUp(lambda _: [shard(trial(0))]), folder)
-    clashing = [shard(trial(0), batch_size=32), shard(trial(0, 0.2))]
+    add_source(MadeUp(lambda _: [shard(reaching(0))]), folder)
+    clashing = [shard(reaching(0), batch_size=32), shard(reaching(0, 0.2))]
     with pytest.raises(ClashError, match="its trial 0 is already there"):
         add_source(MadeUp(lambda _: clashing), folder)
     assert len(shard_paths(folder)) == 1
@@ -60,7 +56,7 @@ def test_of_a_list_nothing_is_added_where_a_part_clashes(tmp_path):
 
     def shards(_: Addition) -> Iterator[NewShard]:
         try:
-            yield from [*clashing, *(shard(trial(0), batch_size=2**power) for power in range(5))]
+            yield from [*clashing, *(shard(reaching(0), batch_size=2**power) for power in range(5))]
         finally:
             closed.append(True)
 
@@ -76,7 +72,7 @@ def test_a_generator_sees_what_was_added_and_ends_with_the_addition(tmp_path):
     def shards(addition: Addition) -> Iterator[NewShard]:
         try:
             for size in range(1, 9):
-                yield shard(trial(0), batch_size=size)
+                yield shard(reaching(0), batch_size=size)
                 seen.append(len(addition.held.studies))
             raise DbtoolError("the disk is gone")
         finally:
@@ -95,7 +91,7 @@ def test_what_is_malformed_is_told_and_the_rest_is_stored(tmp_path):
     def shards(addition: Addition) -> Iterator[NewShard]:
         addition.report.leave_out(MalformedError("a.log", "it has no end"), trials=2)
         addition.report.oddities["nan"] += 3
-        yield shard(trial(0))
+        yield shard(reaching(0))
         addition.report.failure = MalformedError("b.log", "it is damaged")
 
     report = add_source(MadeUp(shards), tmp_path / "release")
