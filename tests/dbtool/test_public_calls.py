@@ -1,5 +1,7 @@
-"""What the command line does, Python can: with paths as text, and the same sentences."""
+"""What the command line does, Python can, after an import that is light, as docstrings show."""
 
+import doctest
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 import dbtool
 from tests.support.made_up import write_release
+from tests.support.programs import run_python
 
 
 @pytest.fixture
@@ -71,3 +74,43 @@ def test_every_public_name_is_there():
     assert [name for name in dbtool.__all__ if not hasattr(dbtool, name)] == []
     with pytest.raises(AttributeError, match="has no attribute 'opne'"):
         dbtool.opne  # noqa: B018
+
+
+HEAVY = [
+    "duckdb",
+    "polars",
+    "pyarrow",
+    "numpy",
+    "pandas",
+    "matplotlib",
+    "jax",
+    "typer",
+    "platformdirs",
+]
+
+
+def test_importing_brings_nothing_heavy():
+    code = (
+        "import sys, dbtool, dbtool.core.errors; dbtool.open; dbtool.__version__; "
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    assert run_python("-c", code).stdout == "[]\n"
+
+
+MODULES = (
+    "dbtool",
+    "dbtool.report.scaling",
+    "dbtool.core.checks",
+    "dbtool.core.contract",
+    "dbtool.database",
+    "dbtool.store.releases",
+    "dbtool.store.result",
+)
+
+
+def test_examples_in_docstrings():
+    with dbtool.open() as db:
+        for name in MODULES:
+            module = importlib.import_module(name)
+            done = doctest.testmod(module, extraglobs={"db": db, "dbtool": dbtool})
+            assert (done.attempted > 0, done.failed) == (True, 0), name
