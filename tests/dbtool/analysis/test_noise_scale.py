@@ -1,4 +1,4 @@
-"""Noise scales of made-up moments, and critical batch sizes of branches: by hand and by counting."""
+"""Noise scales of made-up moments and critical batch sizes of branches, by hand and by counting."""
 
 import math
 from collections.abc import Sequence
