@@ -27,7 +27,6 @@ from tests.support.programs import run_python
 from tests.support.published import flipped
 
 SAMPLE: Any = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.1]))
-DIVERGED: Any = (1, "INFEASIBLE", {}, curve([1e308, float("nan"), float("inf")]))
 VALUES = st.none() | st.floats(width=32)
 
 

@@ -14,7 +14,6 @@ from tests.support.made_up import curve, write_shard
 from tests.support.own_runs import load, query, read, write
 
 CURVE = "step,error\n0,0.9\n10,0.05\n"
-NAMES = "SELECT name FROM trials ORDER BY trial_id"
 BY_PATH = {"run": '["study", "trial"]', "name": '"{study}/trial_{trial}/m.csv"'}
 
 
