@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Call, Outcome
+from tests.dbtool.cli.conftest import Call, Outcome
 from tests.support.documents import blocks
 from tests.support.sweeps import fast_start
 

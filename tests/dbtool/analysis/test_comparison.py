@@ -149,7 +149,7 @@ def test_intervals_where_all_choices_agree():
 def test_intervals_cover_what_evaluations_leave_open():
     steps = np.append(np.arange(1.0, 11), [math.inf, math.inf])
     coarse = search(8, [(step - 2, step) for step in steps])
-    found = compare(coarse, coarse, 3, level=0.95)
+    found: Any = compare(coarse, coarse, 3, level=0.95).win
     low, _ = chance_interval(steps, steps - 1, 3, level=0.95)
     _, high = chance_interval(steps - 1, steps, 3, level=0.95)
     assert (found.low, found.high) == (low, high)

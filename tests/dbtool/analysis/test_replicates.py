@@ -52,8 +52,8 @@ def test_a_setting_counts_by_its_median_and_a_study_by_its_best_setting(tmp_path
         rates = [steps and 0.1 + best for _, steps, best in STUDIES]
         assert found["learning_rate"].to_list() == rates
         assert [point["y"] for point in figure_points(db, "steps")] == found["steps"].to_list()
-        found = db.scaling("*", trials=1).rows("steps").to_dicts()
-        rows = {row["batch_size"]: row for row in found}
+        by_size = db.scaling("*", trials=1).rows("steps").to_dicts()
+        rows = {row["batch_size"]: row for row in by_size}
         alone = [2**study for study, (settings, *_) in enumerate(STUDIES) if len(settings) == 1]
         assert [rows[size]["steps"] for size in alone[:3]] == [70, 65, 80]
         assert [rows[size]["after"] for size in alone[:3]] == [69, 64, 79]

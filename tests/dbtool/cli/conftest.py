@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Call, caller
+from tests.support.commands import Call, Outcome, caller
 from tests.support.made_up import write_digits, write_letters
+
+__all__ = ["Call", "Outcome", "call", "database"]
 
 
 @pytest.fixture(scope="session")

@@ -191,7 +191,7 @@ def test_what_was_reduced_is_reduced_further_where_that_is_exact(own, tmp_path):
 
 
 def test_a_reduction_of_another_version_is_refused(tmp_path):
-    trials = [(0, "COMPLETE", {}, curve([0.9]))]
+    trials: Any = [(0, "COMPLETE", {}, curve([0.9]))]
     footer = msgspec.structs.replace(whole_footer(trials), reduced={"every_other_loss": True})
     shard = write_table(tmp_path, whole_table(trials), encode_footer(footer))
     with ReleaseWriter(tmp_path / "own", About(release="made-up", licence=LICENCE)) as writer:

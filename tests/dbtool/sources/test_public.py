@@ -89,7 +89,7 @@ def test_searches_keep_their_space_and_their_curves(tmp_path):
     ]
     diverged = {**images, "iteration": 4, "nan_train_loss": True, "learning_curve": []}
     curves = {"matched": [[1_000, 0.8], [1_200, 0.85]], "mismatched": [[1_000, 0.75]]}
-    texts = {"iteration": 1, "train_batch_size": 56, "total_model_steps": 1_200}
+    texts: dict[str, Any] = {"iteration": 1, "train_batch_size": 56, "total_model_steps": 1_200}
     texts |= {"learning_rate": 1e-5, "learning_curves": curves}
     folder = tmp_path / "searches"
     folder.mkdir()

@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {"step": step, METRIC: random.random(), "batch_cross_entropy_error": 0.5}
             for step in range(4000)
         ]
-        trials = [(trial, "COMPLETE", {}, noise) for trial in (0, 1)]
+        trials: Any = [(trial, "COMPLETE", {}, noise) for trial in (0, 1)]
         study: Any = {"workload": LARGE, "metric": METRIC, "train_steps": 3999}
         write_shard(folder, batch_size=batch_size, trials=trials, **study)
     return folder
