@@ -215,6 +215,8 @@ TO_THE_LAST = (1.0, 1.0, 1.0, 1.0)
         ([TO_64] * 1 + [TO_128] * 7 + [TO_256] * 1, (math.sqrt(128 * 256), 128, 256)),
         ([TO_128] * 5 + [TO_THE_LAST] * 4, (math.sqrt(128 * 256), 128, None)),
         ([TO_128] * 4 + [TO_THE_LAST] * 5, (None, 128, None)),
+        # What does well beyond a batch size that does not counts for nothing.
+        ([(1.0, 1.2, 1.0, 1.0)] * 9, (math.sqrt(64 * 128), 64, 128)),
         # Of five none does: 1 - 2 / 32 is less than 0.95.
         ([TO_256] * 5, (math.sqrt(256 * 512), None, None)),
     ],
@@ -225,12 +227,6 @@ def test_the_median_of_trials_lies_between_batch_sizes(losses, found):
     assert (low, high) == found[1:]
     assert value == (None if found[0] is None else pytest.approx(found[0]))
     assert (row["trials"], row["largest"], row["examples"]) == (len(losses), 512, 1_024)
-
-
-def test_what_does_well_beyond_a_batch_size_that_does_not_counts_for_nothing():
-    [row] = branch_rows(branches(*[(1.0, 1.2, 1.0, 1.0)] * 9), level=0.95).to_dicts()
-    assert (row["low"], row["high"]) == (64, 128)
-    assert row["critical_batch_size"] == pytest.approx(math.sqrt(64 * 128))
 
 
 def test_a_trial_that_diverges_with_its_own_batch_size_says_nothing():

@@ -59,9 +59,6 @@ def test_only_cells_with_enough_trials_of_all_count():
     assert set(performance_profiles(TASKS, k=2)["cells"]) == {4}
     tasks = {MNIST: {**TASKS[MNIST], "momentum": [search(8, 10)]}}
     assert set(performance_profiles(tasks)["cells"]) == {1}
-
-
-def test_nothing_in_common():
     apart = {MNIST: {"sgd": [search(8, 10)], "adam": [search(16, 10)]}}
     assert performance_profiles(apart).is_empty()
     with pytest.raises(UsageError, match="sgd has no other optimizer to be compared with"):

@@ -74,9 +74,7 @@ def test_best_measurements_within_a_budget(db):
     # 800 examples are 80 steps of 10 and 40 steps of 20; 801 are more than 40 steps of 20.
     assert best(db, most_examples=800) == [(10, 0.01, 60, 0, 4), (20, 0.1, 40, 9, 2)]
     assert best(db, most_examples=801) == [(10, 0.01, 60, 0, 4)]
-
-
-def test_a_budget_without_measurements_has_no_value(db):
+    # A metric without measurements has no value.
     nothing = [(10, None, None, None, 4), (20, None, None, None, 2)]
     assert best(db, "test_classification_error") == nothing
 
