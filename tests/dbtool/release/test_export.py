@@ -23,10 +23,12 @@ from dbtool.database import Database, open_database
 from dbtool.release import selection
 from dbtool.release.export import export
 from dbtool.release.file_format import FileFormat, file_format_of
+from tests.support import archives
 from tests.support.archives import CNN, Replica, contents, imported, query
 from tests.support.made_up import curve, write_shard
 from tests.support.published import VIEWS
 
+PLANS = archives.PLANS
 DIGITS = "digits/simple_cnn_base/sgd"
 SIZES = {"archived": 64, "produced": 8}
 KEYS = ["release", "workload", "batch_size", "trial_id", "step"]
