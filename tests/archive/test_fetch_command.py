@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dbtool.cli.conftest import Call, Outcome
+from tests.dbtool.cli.conftest import Outcome
 from tests.support.file_server import Answer, serving
 from tests.support.kills import python_with_disk, wait_until
 from tests.support.terminal import run_on_terminal

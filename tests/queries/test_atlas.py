@@ -13,7 +13,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.database import Database, open_database
 from dbtool.figures.drawing import draw
 from dbtool.figures.points import Points, Request, filled_query, read_points
-from dbtool.figures.specs import find_figure
+from dbtool.figures.specs import FigureLayout, find_figure
 from tests.support.made_up import Row, passing, write_shard
 
 ATLAS = find_figure("atlas")

@@ -70,8 +70,9 @@ def test_bounds_hold_for_any_steps_between_evaluations(first, other, k, data):
 
     found = compare(search(8, first), search(8, other), k, level=0.95)
     steps, others = [step(*each) for each in first], [step(*each) for each in other]
-    for chance, pair in ((found.win, (steps, others)), (found.loss, (others, steps))):
-        assert chance.certain - 1e-9 <= by_all_choices(*pair, k) <= chance.possible + 1e-9
+    for name, pair in (("win", (steps, others)), ("loss", (others, steps))):
+        share = by_all_choices(*pair, k)
+        assert found[f"{name}_certain"] - 1e-9 <= share <= found[f"{name}_possible"] + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -88,9 +89,9 @@ def test_bounds_hold_for_any_steps_between_evaluations(first, other, k, data):
 )
 def test_bounds_by_hand(first, other, win, loss):
     found = compare(search(8, [first]), search(8, [other]), 1, level=0.95)
-    for chance, expected in ((found.win, win), (found.loss, loss)):
-        assert (chance.value, chance.certain, chance.possible) == expected
-    assert found.neither == (INF in first)
+    for name, expected in (("win", win), ("loss", loss)):
+        assert tuple(found[f"{name}{end}"] for end in ("", "_certain", "_possible")) == expected
+    assert found["neither"] == (INF in first)
 
 
 def test_equal_searches_of_many_trials_are_even():
@@ -149,11 +150,13 @@ def test_intervals_where_all_choices_agree():
 def test_intervals_cover_what_evaluations_leave_open():
     steps = np.append(np.arange(1.0, 11), [math.inf, math.inf])
     coarse = search(8, [(step - 2, step) for step in steps])
-    found: Any = compare(coarse, coarse, 3, level=0.95).win
+    found = compare(coarse, coarse, 3, level=0.95)
     low, _ = chance_interval(steps, steps - 1, 3, level=0.95)
     _, high = chance_interval(steps - 1, steps, 3, level=0.95)
-    assert (found.low, found.high) == (low, high)
-    assert found.low < found.certain < found.value < found.possible < found.high
+    assert (found["win_low"], found["win_high"]) == (low, high)
+    names = ("win_low", "win_certain", "win", "win_possible", "win_high")
+    ends = [found[name] for name in names]
+    assert ends == sorted({*ends})
 
 
 def test_searches_in_lockstep_are_compared_where_stopping_tells():

@@ -14,10 +14,10 @@ from scipy.stats import f as f_distribution
 
 import dbtool
 from benchmarks.planted_truth import sweep
-from dbtool.analysis.critical import Estimate, FittedCurve, StepsAt, fit_curve
-from dbtool.analysis.interval import ratio
+from dbtool.analysis.censored import closed_interval, peak, profile_bound
+from dbtool.analysis.critical import FittedCurve, StepsAt, fit_curve
+from dbtool.analysis.interval import Interval, ratio
 from dbtool.analysis.kinds import Form
-from dbtool.analysis.profile_likelihood import closed_interval, peak, profile_bound
 from dbtool.core.errors import UsageError
 from tests.support import zhang
 from tests.support.made_up import passing, write_shard
@@ -245,8 +245,8 @@ def test_the_peak_of_a_flat_top_is_its_middle():
     assert peak(grid, np.zeros(9)) == 4
 
 
-def identified(value: float, low: float, high: float) -> Estimate:
-    return Estimate(value, low, high, "identified")
+def identified(value: float, low: float, high: float) -> Interval:
+    return Interval(value, low, high)
 
 
 def test_ratios_by_hand():
@@ -260,12 +260,12 @@ def test_ratios_by_hand():
 
 
 def test_ratios_of_bounds():
-    beyond = Estimate(None, 100, math.inf, "lower_bound")
+    beyond = Interval(None, 100, math.inf)
     found = ratio(beyond, identified(8, 4, 16))
     assert (found.value, found.low, found.high) == (None, 100 / 16, math.inf)
     found = ratio(identified(8, 4, 16), beyond)
     assert (found.value, found.low, found.high) == (None, 0, 16 / 100)
-    unknown = Estimate(None, 0, math.inf, "not_identified")
+    unknown = Interval(None, 0, math.inf)
     assert ratio(unknown, unknown) == ratio(None, beyond)
 
 
@@ -273,7 +273,7 @@ def test_intervals_hold_planted_ratios_as_often_as_they_say():
     rng = np.random.default_rng(0)
     sizes, runs, held = 2.0 ** np.arange(12), 15, 0
 
-    def estimate(critical: float) -> Estimate:
+    def estimate(critical: float) -> Interval:
         steps = 500 * (1 + critical / sizes) * np.exp(0.08 * rng.normal(size=len(sizes)))
         found = fit_curve([StepsAt(b, s, s) for b, s in zip(sizes, steps, strict=True)], level=0.9)
         assert found is not None

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbtool.analysis.branches import branch_rows
-from dbtool.analysis.critical import Estimate
 from dbtool.analysis.interval import Interval
 from dbtool.analysis.noise_scale import (
     FEWEST_BLOCKS,

@@ -37,7 +37,9 @@ TASKS = {
 
 
 def test_profiles_by_hand():
-    found = performance_profiles(TASKS, factors=(1.0, 1.5, 2.0, 10.0))
+    factors = (1.0, 1.5, 2.0, 10.0)
+    found = performance_profiles(TASKS)
+    found = found.filter(found["factor"].is_in(factors))
     # Of mnist 8, 16 and 32 and fashion_mnist 8 the ratios are 2, 1, 1.5, inf and 1, 1, 1, 1.
     columns = ("optimizer", "factor", "share", "reached_share", "cells", "k")
     assert found.select(columns).rows() == [

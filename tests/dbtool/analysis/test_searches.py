@@ -11,9 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dbtool
-from dbtool.analysis.best_of_k import chance_above, rank_of_quantile, ranks_around_median
 from dbtool.analysis.critical import StepsAt
-from dbtool.analysis.searches import Search, equal_trials, searches
+from dbtool.analysis.searches import (
+    Search,
+    chance_above,
+    equal_trials,
+    rank_of_quantile,
+    ranks_around_median,
+    searches,
+)
 from tests.support.made_up import curve, write_shard
 
 NONE = np.full(4, math.nan)

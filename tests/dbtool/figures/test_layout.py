@@ -20,7 +20,7 @@ from dbtool.figures.legend import lines_of, width_of
 from dbtool.figures.plot import checked, packed_figures
 from dbtool.figures.points import Request
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales, span_of
-from dbtool.figures.specs import DATA_FORMATS, FIGURES, FORMATS, find_figure
+from dbtool.figures.specs import DATA_FORMATS, FIGURES, FORMATS, FigureLayout, find_figure
 from dbtool.figures.style import CAPTION
 from tests.dbtool.figures.made_points import FIGURE_OF, ROWS_OF, best_rows, points_of, steps_rows
 from tests.support.made_up import curve, write_shard

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.sources.logs import stores
 from dbtool.sources.logs.log import named_settings
 from dbtool.sources.logs.source import detected, guess_logs
 from dbtool.sources.logs.trainers import read_text
@@ -138,11 +139,11 @@ def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path):
     write_tensorboard(tmp_path, "run", RUNS["lr=0.1"])
     [path] = (tmp_path / "run").iterdir()
     content = path.read_bytes()
-    [whole] = read_tensorboard(path)
+    [whole] = stores.read_tensorboard(path)
     counts = []
     for end in range(0, len(content) + 1, 7):
         path.write_bytes(content[:end])
-        [part] = read_tensorboard(path)
+        [part] = stores.read_tensorboard(path)
         assert part.rows.equals(whole.rows.head(len(part.rows)))
         counts.append(len(part.rows))
     assert sorted(set(counts)) == list(range(len(whole.rows) + (counts[-1] == len(whole.rows))))

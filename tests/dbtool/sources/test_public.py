@@ -13,9 +13,14 @@ import pytest
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.base import add_source
-from dbtool.sources.public.archives import fetch_source, import_source
-from dbtool.sources.public.catalog import parts_of, public_source, public_sources
-from dbtool.sources.public.git_tree import tree_id
+from dbtool.sources.public.catalog import (
+    fetch_source,
+    import_source,
+    parts_of,
+    public_source,
+    public_sources,
+)
+from dbtool.sources.public.files import tree_id
 from tests.support import own_runs
 from tests.support.archives import query
 from tests.support.file_server import Answer, serving

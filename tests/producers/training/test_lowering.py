@@ -16,9 +16,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
+from producers.sweep.memory import abstract_examples
 from producers.training.batches import IndexDraw
 from producers.training.block import BlockProgram, SplitArrays
-from producers.training.fit import abstract_examples
 from producers.training.mesh import EVERYWHERE, device_mesh
 from producers.training.step import trainer
 from producers.training.stream import StreamedDraw
