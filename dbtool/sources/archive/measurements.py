@@ -12,7 +12,7 @@ import io
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,9 @@ from dbtool.sources.numbers import number, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    # Files that were parsed together, the number of rows of each, and all rows.
+    Parsed: TypeAlias = tuple[Sequence["TrialText"], list[int], pa.Table]
 
 _NEWLINE = ord("\n")
 _MOST_COLUMNS = 1000
@@ -60,14 +63,6 @@ class Measurements:
     malformed: list[MalformedError] = field(default_factory=list)
 
 
-class _Parsed(NamedTuple):
-    """Files that were parsed together: the number of rows of each, and all rows."""
-
-    texts: Sequence[TrialText]
-    rows: list[int]
-    table: pa.Table
-
-
 def parse_measurements(texts: Iterable[TrialText]) -> Measurements:
     """Parse the files of trials of one study."""
     keys = {"trial_id": pa.array([], pa.int32()), "step": pa.array([], pa.int64())}
@@ -86,11 +81,11 @@ def parse_measurements(texts: Iterable[TrialText]) -> Measurements:
         except ValueError as error:
             found.malformed += [MalformedError(text.path, str(error)) for text in group]
             continue
-        for parsed in _parse(group, names, len(header) + 1, found.malformed):
-            found.sound |= {text.trial_id for text in parsed.texts}
-            found.oddities["files with a header alone"] += parsed.rows.count(0)
-            found.oddities += _odd_values(parsed.table)
-            tables.append(_with_trials(parsed))
+        for parsed, rows, table in _parse(group, names, len(header) + 1, found.malformed):
+            found.sound |= {text.trial_id for text in parsed}
+            found.oddities["files with a header alone"] += rows.count(0)
+            found.oddities += _odd_values(table)
+            tables.append(_with_trials(parsed, rows, table))
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
     found.table = _sorted(table, found.oddities)
     return found
@@ -98,7 +93,7 @@ def parse_measurements(texts: Iterable[TrialText]) -> Measurements:
 
 def _parse(
     texts: Sequence[TrialText], names: tuple[str, ...], start: int, malformed: list[MalformedError]
-) -> Iterator[_Parsed]:
+) -> Iterator[Parsed]:
     """Parse files of one header, whose line has `start` bytes; together where possible."""
     together = _parse_together(texts, names, start)
     if together is not None:
@@ -114,12 +109,12 @@ def _parse(
             malformed.append(MalformedError(text.path, str(error)))
         else:
             columns = list(zip(*rows, strict=True)) or [()] * len(names)
-            yield _Parsed(texts, [len(rows)], pa.table(columns, schema=_schema(names)))
+            yield texts, [len(rows)], pa.table(columns, schema=_schema(names))
 
 
 def _parse_together(
     texts: Sequence[TrialText], names: tuple[str, ...], start: int
-) -> _Parsed | None:
+) -> Parsed | None:
     """Parse files of one header at once; None where one of them is unusual to parse."""
     parts: list[bytes | memoryview] = []
     rows = []
@@ -134,7 +129,7 @@ def _parse_together(
     joined = b"".join(parts)
     schema = _schema(names)
     if not joined:
-        return _Parsed(texts, rows, schema.empty_table())
+        return texts, rows, schema.empty_table()
     # Arrow takes nan(1) for a number, and a carriage return for the end of a line.
     if b"(" in joined or (b"\r" in joined and joined.count(b"\r") != joined.count(b"\r\n")):
         return None
@@ -154,7 +149,7 @@ def _parse_together(
     steps, last = step.to_numpy(), np.repeat([text.last_step for text in texts], rows)
     if (steps < 0).any() or (steps > last).any():
         return None
-    return _Parsed(texts, rows, table)
+    return texts, rows, table
 
 
 def _schema(names: tuple[str, ...]) -> pa.Schema:
@@ -173,13 +168,12 @@ def _odd_values(table: pa.Table) -> Counter[str]:
     return found
 
 
-def _with_trials(parsed: _Parsed) -> pa.Table:
+def _with_trials(texts: Sequence[TrialText], rows: list[int], table: pa.Table) -> pa.Table:
     """Return the rows of a shard."""
     columns_of = {archived: column for column, archived in archive_columns().items()}
-    trial_ids = np.array([text.trial_id for text in parsed.texts], np.int32)
-    columns = {"trial_id": pa.array(np.repeat(trial_ids, parsed.rows))}
-    for name in parsed.table.column_names:
-        columns[columns_of.get(name, name)] = parsed.table[name]
+    trial_ids = np.array([text.trial_id for text in texts], np.int32)
+    columns = {"trial_id": pa.array(np.repeat(trial_ids, rows))}
+    columns |= {columns_of.get(name, name): table[name] for name in table.column_names}
     return with_other_metrics(columns)
 
 

@@ -71,13 +71,13 @@ class OpdaSource(RunsSource):
 
 
 def _run(model: str, line: dict[str, Any]) -> PublishedRun:
-    name, error = model.replace("-", "_"), "val_classification_error"
+    trained, error = model.replace("-", "_"), "val_classification_error"
     if "learning_curve" in line:
         batch_size, curve = line["batch_size"], line["learning_curve"]
         examples = [(at["epoch"] + 1) * _IMAGENET_EXAMPLES for at in curve]
         steps = [math.floor(each / batch_size + 0.5) for each in examples]
         workload = workload_of(
-            f"opda/imagenet/{name}/sgd", error, train_examples=_IMAGENET_EXAMPLES
+            f"opda/imagenet/{trained}/sgd", error, train_examples=_IMAGENET_EXAMPLES
         )
         values = {
             error: [_error(at["top_1"]) for at in curve],
@@ -91,7 +91,7 @@ def _run(model: str, line: dict[str, Any]) -> PublishedRun:
         matched, other = dict(curves["matched"]), dict(curves["mismatched"])
         places = sorted(matched.keys() | other.keys())
         steps = [int(place) for place in places]
-        workload = workload_of(f"opda/multinli/{name}/adam", error)
+        workload = workload_of(f"opda/multinli/{trained}/adam", error)
         values = {
             error: [_error(matched.get(place, math.nan)) for place in places],
             "val_mismatched_classification_error": [

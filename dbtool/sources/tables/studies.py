@@ -246,7 +246,7 @@ def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) 
 
 
 def _trial(each: MeasuredRun) -> Trial:
-    """Return a run as a shard describes it, without its number."""
+    """Return a run as a shard describes it, with a digest of it, and without its number."""
     given = each.properties["trial"]
     trained = words.trained(each.values["metric"].unique())
     ends = each.values.filter(pl.col("metric").is_in(trained or metric_columns()))
@@ -264,17 +264,13 @@ def _trial(each: MeasuredRun) -> Trial:
         seed=given.get("seed"),
         name=each.run.name,
     )
-    return msgspec.structs.replace(trial, source=_run_digest(trial, each.values))
-
-
-def _run_digest(trial: Trial, values: pl.DataFrame) -> str:
     described = [trial.status, trial.steps, trial.metaparameters, trial.seed]
     digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
-    for (name,), part in values.partition_by("metric", as_dict=True).items():
+    for (name,), part in each.values.partition_by("metric", as_dict=True).items():
         digest.update(json.dumps([name, len(part)]).encode())
         digest.update(part["step"].to_numpy().tobytes())
         digest.update(part["value"].to_numpy().tobytes())
-    return digest.hexdigest()
+    return msgspec.structs.replace(trial, source=digest.hexdigest())
 
 
 def _with_numbers(
