@@ -111,13 +111,11 @@ def named_member(name: str, size: int) -> Member | MalformedError | None:
         folder, _, trial = folder.rpartition("/")
     study = _study_path(folder)
     if study is None or (file != STUDY and trial in {"", "."}):
-        return MalformedError(
-            name, "it does not lie in a folder DATASET/MODEL/OPTIMIZER/BATCH_SIZE"
-        )
+        reason = "it does not lie in a folder DATASET/MODEL/OPTIMIZER/BATCH_SIZE"
+        return MalformedError(name, reason)
     if size > _LARGEST[file]:
-        return MalformedError(
-            name, f"it claims {size:,} bytes, and no {file} has more than {_LARGEST[file]:,}"
-        )
+        reason = f"it claims {size:,} bytes, and no {file} has more than {_LARGEST[file]:,}"
+        return MalformedError(name, reason)
     return Member(study, trial, file)
 
 

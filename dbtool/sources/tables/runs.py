@@ -87,11 +87,9 @@ class Run:
             raise cell.position.error(column, reason)
         known = self.cells.setdefault(column, cell)
         if same(known.text) != same(cell.text):
-            raise cell.position.error(
-                column,
-                f"run {shown(self.name)} has {shown(cell.text)}, and had {shown(known.text)} at "
-                f"{known.position}; what the mapping reads from it is one value a run",
-            )
+            reason = f"run {shown(self.name)} has {shown(cell.text)}, and had {shown(known.text)} "
+            reason += f"at {known.position}; what the mapping reads from it is one value a run"
+            raise cell.position.error(column, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,12 +363,9 @@ class RunReader:
         for source, metric in self.mapping.metric_of.items():
             if (metric.name if is_long else source) not in names:
                 kind = "metric" if is_long else "column"
-                self.problems.add(
-                    RunsError(
-                        f"the files have no {kind} {shown(source)}, which metrics.{metric.name} of "
-                        f"the mapping names; closest: {among(source, names)}"
-                    )
-                )
+                reason = f"the files have no {kind} {shown(source)}, which metrics.{metric.name} "
+                reason += f"of the mapping names; closest: {among(source, names)}"
+                self.problems.add(RunsError(reason))
 
     def _refuse_repeated(self, values: pl.DataFrame) -> None:
         """Refuse a step with two values of a metric; equal ones count as one."""

@@ -202,11 +202,8 @@ def _refuse_difference(
     first: Run, known: Workload | Study, run: Run, given: Workload | Study, what: str
 ) -> None:
     if differing := differences(known, given):
-        raise run.first.error(
-            None,
-            f"run {shown(run.name)} differs from {shown(first.name)} of the same {what} in "
-            f"{', '.join(differing)}",
-        )
+        reason = f"run {shown(run.name)} differs from {shown(first.name)} of the same {what} in "
+        raise run.first.error(None, reason + ", ".join(differing))
 
 
 def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -> list[NewShard]:
