@@ -97,13 +97,12 @@ def pull(
                 downloader.download(remote_file(url, file), came, of_all, otherwise=TELL_HOST)
                 done += file.bytes
             index = {
-                file.path: (
-                    _came(folder, file) if file in missing else folder / file.path
-                ).read_bytes()
+                file.path: _came(folder, file) if file in missing else folder / file.path
                 for file in manifest.files
                 if file.path in TABLES
             }
-            parse_index(index, manifest, without_secrets(url))
+            contents = {name: path.read_bytes() for name, path in index.items()}
+            parse_index(contents, manifest, without_secrets(url))
             _replace(folder, manifest, text, missing)
     return Pulled(folder, manifest, len(missing), total)
 
@@ -154,15 +153,13 @@ def _check_folder(folder: Path, release: str) -> None:
         return  # it is damaged, and is downloaded again
     if held.release != release:
         raise UsageError(f"{folder} holds another release, {held.release}: {_OTHER}")
-    try:
-        is_published = (folder / SUMS).read_text() == sums(held)
-    except (OSError, UnicodeDecodeError):
-        is_published = False
-    if not is_published:
-        raise UsageError(
-            f"{folder} holds the release {release} with what was added to it here, which would be "
-            f"lost: {_OTHER}"
-        )
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if (folder / SUMS).read_text() == sums(held):
+            return
+    raise UsageError(
+        f"{folder} holds the release {release} with what was added to it here, which would be "
+        f"lost: {_OTHER}"
+    )
 
 
 def _came(folder: Path, file: ReleaseFile) -> Path:
