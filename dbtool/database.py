@@ -303,7 +303,14 @@ class Database(Releases):
         )
 
     def cite(self, *, release: str | None = None) -> str:
-        """Return BibTeX entries of the two papers, of dbtool, and of all releases or of one."""
+        """Return BibTeX entries of the two papers, dbtool and the releases.
+
+        Args:
+            release: only this release.
+
+        Raises:
+            UsageError: there is no such release.
+        """
         from dbtool.release.citation import bibtex
 
         return bibtex(self, known_release(self, release))

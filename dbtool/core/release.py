@@ -261,7 +261,7 @@ def parse_index(
     try:
         for name in TABLES:
             try:
-                tables[name] = _index_table(name, contents[name], manifest.file(name))
+                tables[name] = _index_table(name, contents.get(name), manifest.file(name))
             except ParquetError as error:
                 raise TablesError(f"{name}: {error}") from error
         check_tables(tables, manifest.shards)
@@ -288,8 +288,10 @@ def _listed_tables(folder: Path, manifest: Manifest) -> dict[str, pa.Table] | No
     return parse_index(contents, manifest, str(folder))
 
 
-def _index_table(name: str, content: bytes, listed: ReleaseFile | None) -> pa.Table:
+def _index_table(name: str, content: bytes | None, listed: ReleaseFile | None) -> pa.Table:
     """Read a table of the index, with dictionary columns for texts."""
+    if content is None:
+        raise TablesError(f"its manifest lists no {name}")
     # `read_table` would also load pandas where that is installed.
     with decoding(), open_parquet(pa.BufferReader(content)) as file:
         check_columns(name, file.schema_arrow)

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """A release that was removed: its folder, which is gone, and its number of measurements."""
+    """A release that was removed.
+
+    Attributes:
+        folder: its folder, which does not exist any more.
+        measurements: their number.
+    """
 
     folder: Path
     measurements: int

@@ -36,7 +36,14 @@ _OTHER = "choose another folder with --out"
 
 @dataclass(frozen=True)
 class Pulled:
-    """A release that was downloaded and checked: the number of new files, and their bytes."""
+    """A release that was downloaded and checked.
+
+    Attributes:
+        folder: the release folder.
+        manifest: its manifest.
+        files: number of downloaded files.
+        bytes: their total size.
+    """
 
     folder: Path
     manifest: Manifest

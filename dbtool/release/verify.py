@@ -44,7 +44,13 @@ _GET_ANEW = "get the release anew"
 
 @dataclass(frozen=True)
 class Problem:
-    """A fault of a file or folder, and its remedy unless the reason names both."""
+    """A fault of a release.
+
+    Attributes:
+        path: the file or folder.
+        reason: the fault.
+        remedy: what to do; None where the reason names the file and says what to do.
+    """
 
     path: Path
     reason: str
@@ -58,7 +64,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verified:
-    """The numbers of sound releases, of sound shards and of their measurements, and the faults."""
+    """The result of a check.
+
+    Attributes:
+        releases: number of sound releases.
+        shards: number of sound shards, of any release.
+        measurements: rows of these shards.
+        problems: the faults.
+    """
 
     releases: int
     shards: int

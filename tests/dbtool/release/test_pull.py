@@ -205,6 +205,11 @@ def test_a_release_that_cannot_be_opened_is_not_pulled(server, folder, tmp_path)
     server.faults.contents[trials.path] = (folder / studies.path).read_bytes()
     with pytest.raises(DbtoolError, match=r"is not sound: trials\.parquet.*; tell whoever hosts"):
         pulled(server, tmp_path / "pulled")
+    files = tuple(each for each in manifest.files if each != trials)
+    signed = msgspec.structs.replace(manifest, files=files)
+    server.faults.contents[MANIFEST] = encode_manifest(signed)
+    with pytest.raises(DbtoolError, match=r"its manifest lists no trials\.parquet"):
+        pulled(server, tmp_path / "pulled")
     assert not (tmp_path / "pulled" / MANIFEST).exists()
 
 
