@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { choicesOf } from "./choices";
 import { looksOf } from "./charts/common";
 import { type Curve, curveOfOwn, curveOfWorkload, labelsOf, relative } from "./curves";
-import { type Drawn, held } from "./data/held";
+import { type Drawn, passingOf, trialsOf } from "./data/held";
 import { type OwnCurve, ownCurves, withOwn } from "./data/own";
 import { facts, keyOf, metricOf, type Named, type Workload } from "./facts";
 import { counted } from "./numbers";
@@ -133,8 +133,8 @@ function useDrawn(state: State): { drawn: Drawn[]; isReading: boolean } {
   const picked = state.workloads.flatMap((key) => facts.workloads.filter((each) => keyOf(each) === key));
   const one = async (workload: Workload): Promise<Drawn> => ({
     workload,
-    trials: await held.trials(workload),
-    passing: await held.passing(workload, metricOf(workload, state.metric)),
+    trials: await trialsOf(workload),
+    passing: await passingOf(workload, metricOf(workload, state.metric)),
   });
   const key = [state.metric, ...picked.map(keyOf)].join("\n");
   const { value, isReading } = useRead(key, "The measurements", () => Promise.all(picked.map(one)));

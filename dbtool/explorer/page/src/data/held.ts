@@ -4,7 +4,7 @@ import { isMaximized, studiesOf } from "../analysis/goal";
 import type { StudyTrials } from "../analysis/searches";
 import { facts, type Metric, type Study, type Workload, textOf } from "../facts";
 import { type Evaluations, evaluationsOf, goalsOf, NO_NUMBER } from "./evaluations";
-import { type ParquetFile, type Table, type Wanted, embeddedFile, remoteFile } from "./parquet";
+import { Kept, type ParquetFile, type Table, type Wanted, embeddedFile, remoteFile } from "./parquet";
 
 const TRIALS = ["batch_size", "trial_id", "ordinal", "steps", "learning_rate", "momentum", "setting"] as const;
 const TEXTS = ["status", "settings"] as const;
@@ -43,79 +43,57 @@ export interface Curves {
 
 type Name = "trials" | "improvements" | "curves";
 
-class Held {
-  private readonly files: Record<Name, ParquetFile | null>;
-  private readonly kept = new Map<string, Promise<unknown>>();
+const files: Record<Name, ParquetFile | null> = { trials: fileOf("trials"), improvements: fileOf("improvements"), curves: fileOf("curves") };
+const kept = new Kept();
 
-  constructor() {
-    const file = (name: Name) => {
-      const beside = facts.files?.[name];
-      if (facts.files) return beside ? remoteFile(beside.path, beside.bytes) : null;
-      const text = textOf(name);
-      return text ? embeddedFile(text) : null;
-    };
-    this.files = { trials: file("trials"), improvements: file("improvements"), curves: file("curves") };
-  }
+function fileOf(name: Name): ParquetFile | null {
+  const beside = facts.files?.[name];
+  if (facts.files) return beside ? remoteFile(beside.path, beside.bytes) : null;
+  const text = textOf(name);
+  return text ? embeddedFile(text) : null;
+}
 
-  trials(workload: Workload): Promise<Trials> {
-    const group = workload.trials_group;
-    return this.once(`trials ${group}`, () => this.read("trials", { numbers: TRIALS, texts: TEXTS, group }));
-  }
+function read<Numbers extends string, Texts extends string = never>(name: Name, wanted: Wanted<Numbers, Texts>) {
+  const file = files[name];
+  if (!file) throw new Error(`this page holds no ${name}`);
+  return file.read(wanted);
+}
 
-  /** null: the workload has no such values, or the page was made without them. */
-  async passing(workload: Workload, metric: string | null): Promise<Passing | null> {
-    const found = workload.metrics.find((each) => each.metric === metric);
-    if (!found) return null;
-    return this.once(`passing ${workload.trials_group} ${found.metric}`, async () => {
-      const studies = studiesOf(workload.studies, await this.trials(workload));
-      const evaluations = await this.evaluations(workload, found);
-      return { studies, evaluations, goals: goalsOf(evaluations, isMaximized(found.metric)) };
-    });
-  }
+export function trialsOf(workload: Workload): Promise<Trials> {
+  const group = workload.trials_group;
+  return kept.once(`trials ${group}`, () => read("trials", { numbers: TRIALS, texts: TEXTS, group }));
+}
 
-  /** Those of the curves; of a metric that these do not have, its improvements. */
-  private async evaluations(workload: Workload, { metric, group }: Metric): Promise<Evaluations> {
-    if (group === null) return evaluationsOf(valuesOf(await this.read("curves", wantedOf(metric, workload.curves_group)), metric));
-    const table = await this.read("improvements", { numbers: IMPROVEMENTS, group });
-    return { ...table, step: table.step.map((each) => (Number.isNaN(each) ? Number.POSITIVE_INFINITY : each)) };
-  }
+/** null: the workload has no such values, or the page was made without them. */
+export async function passingOf(workload: Workload, metric: string | null): Promise<Passing | null> {
+  const found = workload.metrics.find((each) => each.metric === metric);
+  if (!found) return null;
+  return kept.once(`passing ${workload.trials_group} ${found.metric}`, async () => {
+    const studies = studiesOf(workload.studies, await trialsOf(workload));
+    const evaluations = await allEvaluations(workload, found);
+    return { studies, evaluations, goals: goalsOf(evaluations, isMaximized(found.metric)) };
+  });
+}
 
-  /** The curves of a study's trials in a metric. */
-  curves(workload: Workload, study: Study, metric: string): Promise<Curves> {
-    return this.once(`curves ${workload.release} ${workload.workload} ${study.batch_size} ${metric}`, () =>
-      this.readCurves(workload, study, metric),
-    );
-  }
+/** Those of the curves; of a metric that these do not have, its improvements. */
+async function allEvaluations(workload: Workload, { metric, group }: Metric): Promise<Evaluations> {
+  if (group === null) return evaluationsOf(valuesOf(await read("curves", wantedOf(metric, workload.curves_group)), metric));
+  const table = await read("improvements", { numbers: IMPROVEMENTS, group });
+  return { ...table, step: table.step.map((each) => (Number.isNaN(each) ? Number.POSITIVE_INFINITY : each)) };
+}
 
-  private async readCurves(workload: Workload, study: Study, metric: string): Promise<Curves> {
+/** The curves of a study's trials in a metric. */
+export function curvesOf(workload: Workload, study: Study, metric: string): Promise<Curves> {
+  return kept.once(`curves ${workload.release} ${workload.workload} ${study.batch_size} ${metric}`, async () => {
     const found = workload.metrics.find((each) => each.metric === metric);
     if (study.shards && found?.group !== null) {
       const tables = study.shards.map(async (each) => valuesOf(await remoteFile(each.path, each.bytes).read(wantedOf(metric, null)), metric));
       const rows = (await Promise.all(tables)).flatMap((table) => rowsOf(evaluationsOf(table), study));
       return { rows: rows.sort((a, b) => a.trial_id - b.trial_id || a.step - b.step), whole: true };
     }
-    return { rows: found ? rowsOf(await this.evaluations(workload, found), study) : [], whole: found?.group === null };
-  }
-
-  private read<Numbers extends string, Texts extends string = never>(name: Name, wanted: Wanted<Numbers, Texts>) {
-    const file = this.files[name];
-    if (!file) throw new Error(`this page holds no ${name}`);
-    return file.read(wanted);
-  }
-
-  private once<T>(name: string, read: () => Promise<T>): Promise<T> {
-    let found = this.kept.get(name) as Promise<T> | undefined;
-    if (!found) {
-      found = read();
-      this.kept.set(name, found);
-      // What a server refused once may come the next time.
-      found.catch(() => this.kept.delete(name));
-    }
-    return found;
-  }
+    return { rows: found ? rowsOf(await allEvaluations(workload, found), study) : [], whole: found?.group === null };
+  });
 }
-
-export const held = new Held();
 
 /** What is read of a file of curves or of a shard. */
 function wantedOf(metric: string, group: number | null) {

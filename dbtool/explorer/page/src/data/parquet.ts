@@ -1,7 +1,7 @@
 /** Row groups of Parquet files, from the page itself or from a server by byte ranges. */
 
 import { decompress } from "fzstd";
-import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetRead } from "hyparquet";
+import { type AsyncBuffer, parquetMetadataAsync, parquetRead } from "hyparquet";
 
 /** Columns by their names: of numbers, in which NaN stands for null, and of texts. */
 export type Table<Numbers extends string, Texts extends string = never> = Record<Numbers, Float64Array> & Record<Texts, string[]>;
@@ -20,26 +20,29 @@ const compressors = { ZSTD: (input: Uint8Array, length: number) => decompress(in
 // Most footers are smaller; the rest takes a second request.
 const FOOTER = 1 << 14;
 
+/** What was read, by its name; what a server refused once may come the next time. */
+export class Kept {
+  private readonly reads = new Map<string, Promise<unknown>>();
+
+  once<T>(name: string, read: () => Promise<T>): Promise<T> {
+    const known = this.reads.get(name) as Promise<T> | undefined;
+    if (known) return known;
+    const found = read();
+    this.reads.set(name, found);
+    found.catch(() => this.reads.delete(name));
+    return found;
+  }
+}
+
 export class ParquetFile {
-  private metadata: Promise<FileMetaData> | null = null;
+  private readonly kept = new Kept();
 
   constructor(private readonly buffer: AsyncBuffer) {}
-
-  private footer(): Promise<FileMetaData> {
-    if (this.metadata === null) {
-      this.metadata = parquetMetadataAsync(this.buffer, { initialFetchSize: FOOTER });
-      // What a server refused once may come the next time.
-      this.metadata.catch(() => {
-        this.metadata = null;
-      });
-    }
-    return this.metadata;
-  }
 
   /** Columns of a row group; one that the file lacks is empty in all rows. */
   async read<Numbers extends string, Texts extends string = never>(wanted: Wanted<Numbers, Texts>): Promise<Table<Numbers, Texts>> {
     const { numbers, texts = [], group, nan = Number.NaN } = wanted;
-    const metadata = await this.footer();
+    const metadata = await this.kept.once("footer", () => parquetMetadataAsync(this.buffer, { initialFetchSize: FOOTER }));
     const counts = metadata.row_groups.map((each) => Number(each.num_rows));
     const sum = (of: readonly number[]) => of.reduce((a, b) => a + b, 0);
     const rowStart = group === null ? 0 : sum(counts.slice(0, group));

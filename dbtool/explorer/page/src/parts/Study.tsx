@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { curvesChart, spaceChart } from "../charts/study";
-import { held } from "../data/held";
+import { curvesOf } from "../data/held";
 import { counted } from "../numbers";
 import type { State } from "../state";
 import { type Axis, type OpenStudy, type StudyTrial, axesOf } from "../study";
@@ -21,7 +21,7 @@ interface Props {
 export function Study({ study, pinned, change }: Props) {
   const { workload, study: at } = study;
   const key = `${workload.release} ${workload.workload} ${at.batch_size} ${study.metric}`;
-  const { value, isReading } = useRead(key, "The curves", () => held.curves(workload, at, study.metric));
+  const { value, isReading } = useRead(key, "The curves", () => curvesOf(workload, at, study.metric));
   const curves = isReading ? null : value;
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), [workload, at.batch_size]);
