@@ -8,10 +8,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import polars as pl
 from polars import selectors
@@ -22,14 +22,13 @@ from dbtool.figures.points import NoDataError, keep_crossings, past, read_points
 from dbtool.figures.specs import DATA_FORMATS, FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
     from dbtool.figures.points import Points, Request
     from dbtool.figures.specs import FigureLayout, FigureSpec
     from dbtool.store.releases import Releases
 
-Made = TypeVar("Made")
 
 CAPTION_FORMAT = "txt"
 _FEWEST_FOR_PROCESSES = 6  # starting processes takes as long as drawing a few figures
@@ -73,18 +72,23 @@ def write_figures(
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if len(specs) >= _FEWEST_FOR_PROCESSES:
         keep_crossings(db, request)
+    found = ((spec, _points_of(db, spec, request, folder)) for spec in specs)
     with writing(folder):
         if len(specs) < _FEWEST_FOR_PROCESSES or (cores or 1) < 2:
-            yield from _each(db, specs, request, folder, work)
+            for spec, points in found:
+                yield points if isinstance(points, Written) else work(points, spec)
             return
         # A fork of a process in which DuckDB has threads may wait for ever on a lock of theirs.
         spawn = multiprocessing.get_context("spawn")
         processes = min(cores or 1, _MOST_PROCESSES)
         pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_follow_parent)
         try:
-            submit = partial(pool.submit, work)
-            for made in list(_each(db, specs, request, folder, submit)):
-                yield made.result() if isinstance(made, Future) else made
+            made = [
+                points if isinstance(points, Written) else pool.submit(work, points, spec)
+                for spec, points in found
+            ]
+            for each in made:
+                yield each if isinstance(each, Written) else each.result()
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -154,21 +158,12 @@ def _data(points: Points, name: str) -> bytes:
     return file.getvalue()
 
 
-def _each(
-    db: Releases,
-    specs: Sequence[FigureSpec],
-    request: Request,
-    folder: Path,
-    work: Callable[[Points, FigureSpec], Made],
-) -> Iterator[Made | Written]:
-    """Yield the result of `work` for the points of each figure, or the reason why it has none."""
-    for spec in specs:
-        try:
-            points = read_points(db, spec, request)
-        except NoDataError as error:
-            yield Written(stale=_earlier(spec, folder), reason=error)
-        else:
-            yield work(points, spec)
+def _points_of(db: Releases, spec: FigureSpec, request: Request, folder: Path) -> Points | Written:
+    """Return the points of a figure, or the reason why it has none."""
+    try:
+        return read_points(db, spec, request)
+    except NoDataError as error:
+        return Written(stale=_earlier(spec, folder), reason=error)
 
 
 @contextlib.contextmanager

@@ -76,7 +76,10 @@ def draw(
     panels = panels_of(points, spec)
     title = title_of(points, spec)
     sentences = short_caption(points, spec, panels) if layout.has_caption else []
-    goal, panels = _shared_goal(panels)
+    goals = {panel.goal for panel in panels}
+    goal = goals.pop() if len(panels) > 1 and len(goals) == 1 else ""
+    if goal:
+        panels = [replace(panel, goal="") for panel in panels]
     page = replace(_page_of(panels, spec.columns, layout.width), most=most)
     bare = layout.is_of_column and len(panels) == 1
     names = [names_of(panel) for panel in panels]
@@ -264,11 +267,3 @@ def _draw_panel(
     draw_stack(figure, axes, head, 0.0, 0.0)
     down = TICKS + X_LABEL * page.has_x_label(index) + FOOT_GAP + foot.inches
     foot.draw(axes, axes.transAxes + ScaledTranslation(0, -down, figure.dpi_scale_trans))
-
-
-def _shared_goal(panels: Sequence[Panel]) -> tuple[str, list[Panel]]:
-    """Return the goal that all panels share (or ""), and the panels without it."""
-    goals = {panel.goal for panel in panels}
-    if len(panels) == 1 or len(goals) > 1:
-        return "", list(panels)
-    return goals.pop(), [replace(panel, goal="") for panel in panels]

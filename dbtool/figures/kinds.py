@@ -6,7 +6,6 @@ A renderer computes no result: the SQL has.
 from __future__ import annotations
 
 import itertools
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -126,7 +125,7 @@ def _panel(
         look = readable(name), colour_of[name], places[name]
         curves.append(Curve(name, *look, release, order - 1, part))
     renderer = RENDERERS[frame.item(0, "kind")]
-    hidden = [curve for curve in curves if any(map(partial(_covers, curve), curves))]
+    hidden = [curve for curve in curves if any(_covers(curve, other) for other in curves)]
     curves = [curve for curve in curves if curve not in hidden]
     title = sentence(readable(frame.item(0, "panel")))
     optimizer = _optimizer(frame, f"{title} {points.first('subject') or ''}")
@@ -195,13 +194,9 @@ def _goals(curves: Sequence[Curve]) -> str:
     texts = set(goals.values())
     if len(texts) == 1:
         return texts.pop()
-    if len(texts) <= MOST_GOALS and not any(_names(label, goal) for label, goal in goals.items()):
+    named = any(goal.rpartition(" ")[2] in label.split(" ") for label, goal in goals.items())
+    if len(texts) <= MOST_GOALS and not named:
         return "; ".join(f"{label}: {goal}" for label, goal in goals.items())
     # The curves are named by their goals, so that only what they have in common is named.
     shared = {text.rpartition(" ")[0] for text in texts}
     return f"{shared.pop()} the goal" if len(shared) == 1 else ""
-
-
-def _names(label: str, goal: str) -> bool:
-    """Whether the name of a curve contains the number of its goal."""
-    return goal.rpartition(" ")[2] in label.split(" ")

@@ -149,13 +149,32 @@ def first_of(rows: pl.DataFrame, column: str) -> Any:
 def filled_query(spec: FigureSpec, request: Request) -> str:
     """Return the query of a figure with literals in place of its parameters, to read or to run.
 
+    Raises:
+        UsageError: the request names workloads and the figure has its own.
+
     Example:
         >>> print(filled_query(find_figure("momenta"), Request(goal=0.03)).splitlines()[-2])
         points AS (FROM steps_points('study_rows'))
     """
-    values = {name: _literal(value) for name, value in _values(spec, request).items()}
+    if request.workloads is not None and not spec.takes_workloads:
+        raise UsageError(
+            f"{spec.name} names its workloads itself; "
+            f"draw any others with `dbtool plot steps --workload {request.workloads[0]}`"
+        )
+    workloads = spec.workloads or request.workloads
+    values = {
+        "figure": spec.curves or spec.name,
+        "metaparameter": spec.metaparameter,
+        "release": request.release,
+        "trials": request.trials,
+        "goal": request.goal,
+        "metric": request.metric,
+        "through": request.through,
+        "bands": request.bands,
+        "workloads": None if workloads is None else list(workloads),
+    }
     text = passage_query(spec.query_path.read_text(encoding="utf-8"), request.sustained)
-    return _PARAMETER.sub(lambda found: values[found[1]], text)
+    return _PARAMETER.sub(lambda found: _literal(values[found[1]]), text)
 
 
 def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
@@ -250,31 +269,6 @@ def _no_data(
     way = f"{filled} would fill it" if filled else "no release or producer of dbtool has them"
     way = way if request.goal is None else f"an easier goal, or {way}"
     return NoDataError(f"{held} has no rows of {spec.name}{past(request.goal)}; {way}")
-
-
-def _values(spec: FigureSpec, request: Request) -> Mapping[str, Any]:
-    """Return the parameters of a figure's query by name.
-
-    Raises:
-        UsageError: the request names workloads and the figure has its own.
-    """
-    if request.workloads is not None and not spec.takes_workloads:
-        raise UsageError(
-            f"{spec.name} names its workloads itself; "
-            f"draw any others with `dbtool plot steps --workload {request.workloads[0]}`"
-        )
-    workloads = spec.workloads or request.workloads
-    return {
-        "figure": spec.curves or spec.name,
-        "metaparameter": spec.metaparameter,
-        "release": request.release,
-        "trials": request.trials,
-        "goal": request.goal,
-        "metric": request.metric,
-        "through": request.through,
-        "bands": request.bands,
-        "workloads": None if workloads is None else list(workloads),
-    }
 
 
 def _literal(value: object) -> str:

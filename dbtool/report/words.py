@@ -139,9 +139,9 @@ def _learning_rate(scaling: Scaling, settings: Settings) -> Iterator[str]:
         yield f"The best {name} {_law(law, settings)}{at}."
         if law.weights[law.law] < _SURE:
             others = (
-                f"{name} {weight:.2f}"
-                for name, weight in law.weights.items()
-                if name != law.law and weight >= _NEGLIGIBLE
+                f"{other} {weight:.2f}"
+                for other, weight in law.weights.items()
+                if other != law.law and weight >= _NEGLIGIBLE
             )
             yield f"Other laws cannot be ruled out: {', '.join(others)}."
     if scaling.rates and scaling.rate_law is None:
