@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -210,6 +210,7 @@ def test_long_words_along_an_axis_take_two_lines():
 
 @pytest.mark.parametrize("scale", ["log2", "log10"])
 @given(low=st.floats(-20, 20), length=st.floats(0.2, 30), inches=st.floats(0.8, 6))
+@example(low=0.5, length=5.0, inches=2.0)
 def test_an_axis_has_numbers_and_not_too_many(scale, low, length, inches):
     axes = Figure().add_subplot()
     span = Span(low, low + length)
