@@ -164,6 +164,7 @@ def test_without_pandas(db, monkeypatch):
     ("ask", "sentence"),
     [
         (lambda db: db.measurements(DIGITS, trial_id=[1, 9]), "unknown trial '9'; closest: 2, 1"),
+        (lambda db: db.scaling(DIGITS, level=2), "level is 2, and should be a number from 0.5 to"),
         (lambda db: db.scaling(DIGITS, start=0), "start (--from) is 0, and should be a number "),
         (lambda db: db.scaling(DIGITS, trials=2.5), "trials is 2.5, and should be a whole number"),
         (lambda db: db.steps(DIGITS, goal="a"), "goal is 'a', and should be a finite "),
