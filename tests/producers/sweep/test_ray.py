@@ -103,7 +103,7 @@ def cluster() -> Iterator[Cluster]:
     finally:
         # All of its processes are in the group that was made for it.
         os.killpg(head.pid, signal.SIGKILL)
-        head.wait()
+        head.communicate()
         shutil.rmtree(folder, ignore_errors=True)
 
 
