@@ -1,7 +1,5 @@
 """The devices that train, and what a shard records of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import importlib.metadata
@@ -119,7 +117,7 @@ def lanes() -> int:
     return 1 if jax.default_backend() == "cpu" else sys.maxsize
 
 
-def provenance(study: StudyPlan, program: BlockProgram, trials: int) -> dict[str, Any]:
+def provenance(study: "StudyPlan", program: "BlockProgram", trials: int) -> dict[str, Any]:
     """Return what a shard of so many trials records of the program, its libraries and the device.
 
     Batches are "own" where each trial draws its own, "shared" where a study's trials share them.

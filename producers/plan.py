@@ -1,8 +1,7 @@
 """The studies of a sweep, and the blocks of trials that are still to be done."""
 
-from __future__ import annotations
-
 import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,8 +23,6 @@ from producers.workloads.registry import find_workloads
 from producers.workloads.replace import parse_replacement, replace_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from producers.branches import Branch
     from producers.training.run import BlockTrials
 
@@ -65,7 +62,7 @@ class StudyPlan:
     replacement: Path | None = None
     search: LockstepRule | None = None
     neighbour: int | None = None
-    branch: Branch | None = None
+    branch: "Branch | None" = None
 
     @property
     def name(self) -> str:
@@ -114,7 +111,7 @@ class StudyPlan:
             "neighbour": self.neighbour,
         }
 
-    def trials(self, trial_ids: Sequence[int]) -> BlockTrials:
+    def trials(self, trial_ids: Sequence[int]) -> "BlockTrials":
         """Return the trials of those ids: their points of the search space and their seeds."""
         if self.branch is not None:
             return self.trials_at(trial_ids, map(self.branch.metaparameters, trial_ids))
@@ -127,7 +124,7 @@ class StudyPlan:
 
     def trials_at(
         self, trial_ids: Sequence[int], metaparameters: Iterable[dict[str, float]]
-    ) -> BlockTrials:
+    ) -> "BlockTrials":
         """Return the trials of those ids, with given metaparameters, and their seeds."""
         # Imports JAX, which a wrong plan need not wait for.
         from producers.training.run import BlockTrials

@@ -3,8 +3,6 @@
 A shard travels as bytes, so that the nodes of a cluster need no file system in common.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import importlib.metadata
@@ -15,6 +13,7 @@ import signal
 import socket
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,17 +23,15 @@ import dbtool
 from dbtool.core.errors import DbtoolError
 from dbtool.core.resources import libraries_of
 from dbtool.core.shards import write_shard
+from producers.configuration import SweepOptions
 from producers.devices import configure_devices, keep_compiled
+from producers.plan import StudyPlan
 from producers.sweep.run import SweepEvents, next_blocks, sweep_writer
+from producers.workloads.definition import Origin
 from producers.workloads.own import LOADED, OwnFile, blaming_own_code, load_file, load_own
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from producers.configuration import SweepOptions
-    from producers.plan import StudyPlan
     from producers.sweep.session import StudySession
-    from producers.workloads.definition import Origin
 
 _SAME_EVERYWHERE = ("jax", "jaxlib", "flax", "optax", "numpy", "pyarrow")
 # Machines that come and go end workers at any time, so that a block may be trained anew as long as
@@ -268,7 +265,7 @@ def _trained(
         return (Path(folder) / shard.path).read_bytes(), shard.rows
 
 
-def _session_of(study: StudyPlan, options: SweepOptions) -> StudySession:
+def _session_of(study: StudyPlan, options: SweepOptions) -> "StudySession":
     """Return what the blocks of a study share; kept, since a worker trains several of them."""
     from producers.sweep.session import StudySession
 
@@ -279,7 +276,7 @@ def _session_of(study: StudyPlan, options: SweepOptions) -> StudySession:
     return _LAST_SESSION[study, options]
 
 
-_LAST_SESSION: dict[tuple[StudyPlan, SweepOptions], StudySession] = {}
+_LAST_SESSION: "dict[tuple[StudyPlan, SweepOptions], StudySession]" = {}
 
 
 def _load_origin(origin: Origin | None, file: OwnFile | None) -> None:

@@ -8,14 +8,13 @@ the sweep is cut. Each takes its lock first and then looks for those of others, 
 start at once at most one goes on.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools
 import json
 import os
 import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,20 +25,18 @@ import msgspec
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import reason_of
+from dbtool.core.footer import Study
 from dbtool.core.index import Index, differences
 from dbtool.core.manifest import SWEEP_LOCK, SWEEP_WORK, About, is_release
 from dbtool.core.release import read_release
+from dbtool.core.shards import Shard
 from dbtool.core.walk import files_matching
 from dbtool.core.writer import ReleaseWriter
+from producers.configuration import Slice, SweepOptions
+from producers.plan import StudyPlan
 from producers.workloads.definition import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from dbtool.core.footer import Study
-    from dbtool.core.shards import Shard
-    from producers.configuration import Slice, SweepOptions
-    from producers.plan import StudyPlan
     from producers.sweep.session import ParentStates
     from producers.training.block_record import BlockRecord
 
@@ -179,7 +176,7 @@ class SweepEvents:
     on_steps: Callable[[int], None]
     on_shard: Callable[[Shard], None]
     on_study: Callable[[StudyPlan], None] = lambda _: None
-    on_record: Callable[[BlockRecord], None] = lambda _: None
+    on_record: "Callable[[BlockRecord], None]" = lambda _: None
     on_choice: Callable[[str], None] = lambda _: None
     stopping: Callable[[], bool] = lambda: False
 
@@ -237,7 +234,7 @@ class _Run:
     writer: ReleaseWriter | None
     options: SweepOptions
     events: SweepEvents
-    parents: ParentStates | None = None  # of the branches trained last
+    parents: "ParentStates | None" = None  # of the branches trained last
 
     @property
     def index(self) -> Index:

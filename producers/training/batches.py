@@ -5,8 +5,7 @@ takes the next `batch_size` examples of it, so that a batch may end one epoch an
 Where the batch size changes, the stream goes on with the example after the last that was taken.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,6 @@ import numpy as np
 from producers.seeds import BATCHES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from producers.training.block import BlockProgram
 
 BatchSchedule = tuple[tuple[int, int], ...]
@@ -116,7 +113,7 @@ class IndexDraw:
 
     def __init__(
         self,
-        program: BlockProgram,
+        program: "BlockProgram",
         seeds: Sequence[int],
         examples: int,
         batch_size: int,

@@ -1,26 +1,22 @@
 """The measurements of a block of trials, their form as rows of a shard, and how long they took."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import jax.monitoring
 import numpy as np
 import pyarrow as pa
 
 from dbtool.core.contract import BATCH_LOSS
+from dbtool.core.footer import Status
 from dbtool.core.rows import with_other_metrics
 
+Values = tuple[np.ndarray, np.ndarray, np.ndarray]
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from dbtool.core.footer import Status
     from producers.training.step import TrialState
-
-    Values = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 _ROWS_A_GROUP = 200_000
 _FIRST_STEPS = 1_024
@@ -155,7 +151,7 @@ class BlockRecord:
         return {name: np.array(column) for name, column in arrays.items() if column.size}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> BlockRecord:
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return the record whose `arrays` these are; it can be added to as that one could."""
         last = np.asarray(arrays["last"])
         loss = bytes(np.asarray(arrays["loss"])).decode() if "loss" in arrays else _LOSS
@@ -340,7 +336,7 @@ class Progress:
         clock: how long they took.
     """
 
-    states: TrialState
+    states: "TrialState"
     slots: Slots
     record: BlockRecord
     step: int = 0

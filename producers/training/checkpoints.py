@@ -8,8 +8,6 @@ damaged numbers in few of them. That file is written last, and the checkpoint be
 after that: so a kill at any moment leaves one that is whole.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -18,6 +16,7 @@ import re
 import shutil
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +31,6 @@ from producers.training.block_record import BlockRecord, Clock, Progress, Slots
 from producers.training.mesh import from_first, is_first, on_any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from producers.training.block import BlockProgram
 
 # Orbax also logs the traceback of each error that it raises here.
@@ -76,7 +73,7 @@ class Checkpoints:
         self._saver = ocp.AsyncCheckpointer(ocp.CompositeCheckpointHandler())
         self._saving: Path | None = None  # what has been begun and not completed
 
-    def restored(self, program: BlockProgram, trials: int, *, pruned: bool) -> Progress | None:
+    def restored(self, program: "BlockProgram", trials: int, *, pruned: bool) -> Progress | None:
         """Restore the progress of the block, on the same mesh or another; None if there is none."""
         step = from_first(self._latest)
         if step is None:

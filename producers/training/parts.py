@@ -1,7 +1,6 @@
 """Programs for batches that hosts hardly hold: a step of some micro-batches after the others."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,6 @@ from producers.training.mesh import EVERYWHERE, TRIALS
 from producers.training.step import Metaparameters, TrialState, of_each, of_group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from producers.training.block import BlockProgram
 
 
@@ -32,7 +29,7 @@ class Parts:
 class PartsProgram:
     """Trains the trials of a block for a step of several parts."""
 
-    def __init__(self, block: BlockProgram) -> None:
+    def __init__(self, block: "BlockProgram") -> None:
         self._block = block
         batches = EVERYWHERE if block.shared_batches else TRIALS
         no_sums = partial(block.over_groups, of_each(block.trainer.no_sums))
