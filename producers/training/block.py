@@ -58,6 +58,8 @@ class BlockProgram:
             accumulate their gradient over micro-batches.
 
     Attributes:
+        devices_of_trials: devices, or groups of them, that the trials are divided among.
+        devices_a_trial: devices that share each batch.
         compiled_start: what `start` calls, compiled by JAX for the arrays that it is given, or
             lowered from their shapes and types alone.
         compiled_advance: what `advance` calls, likewise.
@@ -77,6 +79,8 @@ class BlockProgram:
     ) -> None:
         self.trainer = trainer
         self.mesh = mesh
+        self.devices_of_trials: int = mesh.shape[TRIAL]
+        self.devices_a_trial: int = mesh.shape[DATA]
         self.shared_batches = shared_batches
         self._lanes = lanes
         self.evaluation_batch = evaluation_batch
@@ -111,16 +115,6 @@ class BlockProgram:
             self._evaluate_device, *evaluated, out=self.for_hosts
         )
         self._sensitivity = self.compiled(self._sensitivity_device, TRIALS, EVERYWHERE)
-
-    @property
-    def devices_a_trial(self) -> int:
-        """Return the number of devices that share each batch."""
-        return int(self.mesh.shape[DATA])
-
-    @property
-    def devices_of_trials(self) -> int:
-        """Return the number of devices, or groups of them, that the trials are divided among."""
-        return int(self.mesh.shape[TRIAL])
 
     def slots(self, trials: int) -> int:
         """Return how many slots a block of `trials` trials needs, evenly on devices and groups."""

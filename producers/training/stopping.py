@@ -94,6 +94,7 @@ class FirstToGoal:
         leader: Sequence[tuple[int, float]] = (),
     ) -> None:
         self._goal = goal
+        self.metric = goal.metric
         self._everyone = frozenset(everyone)
         self._reaching = min(reaching, trials)
         self._dropping = dropping
@@ -109,11 +110,6 @@ class FirstToGoal:
     def ended(self) -> bool:
         """Return whether all trials stop now."""
         return int(self._past.sum()) >= self._reaching
-
-    @property
-    def metric(self) -> str:
-        """Return the metric that is watched."""
-        return self._goal.metric
 
     def due(self, step: int) -> npt.NDArray[np.bool]:
         """Return which trials are evaluated after a step, bool [trials]."""
