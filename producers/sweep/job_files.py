@@ -6,7 +6,7 @@ know what is done, so that any of them may be stopped, run again, or run twice.
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -176,9 +176,5 @@ def _indented(text: str, spaces: int) -> str:
     return text.replace("\n", "\n" + " " * spaces)
 
 
-FORMATS: dict[str, Callable[[Job], str]] = {
-    "slurm": slurm,
-    "kubernetes": kubernetes,
-    "skypilot": skypilot,
-}
+FORMATS = {"slurm": slurm, "kubernetes": kubernetes, "skypilot": skypilot}
 """How a job is written, by the name of what runs it."""

@@ -10,11 +10,7 @@ the third dimension on.
 from dataclasses import replace
 from typing import Literal
 
-from producers.datasets.forms import (
-    CIFAR_10_BY_CHANNEL,
-    STANDARDISED_FASHION_MNIST,
-    STANDARDISED_MNIST,
-)
+from producers.datasets.forms import CIFAR_10_BY_CHANNEL
 from producers.datasets.split import HeldOut
 from producers.models.registry import model_definition
 from producers.search import Range, Sobol, StepsRange
@@ -29,7 +25,6 @@ from producers.workloads.definition import (
 from producers.workloads.published import ALL, cifar_10_workload, mnist_workload
 
 _OPTIMIZERS = ("sgd", "momentum", "nesterov_momentum")
-_SPARSITIES = (0.0, 0.5, 0.7, 0.9)
 _BATCH_SIZES = powers(2, 16_384)
 # What it searches otherwise than the batch size study.
 _SEARCHED: dict[str, Range | StepsRange] = {
@@ -39,11 +34,6 @@ _SEARCHED: dict[str, Range | StepsRange] = {
 _EVALUATION = EvaluationRule(other_splits_every=10, every=100)
 # Its generator should skip two points and counts them from minus one.
 _SOBOL = Sobol(scramble=False, skip=1)
-_FORMS = {
-    "mnist": STANDARDISED_MNIST,
-    "fashion_mnist": STANDARDISED_FASHION_MNIST,
-    "cifar_10": CIFAR_10_BY_CHANNEL,
-}
 
 _CERTAINTY = {
     "augmentation": "stated",
@@ -80,7 +70,7 @@ def _dense(workload: Workload, goal: float, train_steps: int) -> Workload:
     return replace(
         workload,
         collection="sparsity_0",
-        form=_FORMS[dataset],
+        form=CIFAR_10_BY_CHANNEL if dataset == "cifar_10" else workload.form,
         search_space=space,
         sobol=_SOBOL,
         goal=goal,
@@ -122,7 +112,7 @@ SPARSE_WORKLOADS = (
     *_DENSE,
     *(
         pruned(workload, sparsity, "snip_with_biases")
-        for sparsity in _SPARSITIES[1:]
+        for sparsity in (0.5, 0.7, 0.9)
         for workload in _DENSE
     ),
 )
