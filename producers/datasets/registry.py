@@ -55,7 +55,7 @@ class DatasetDefinition:
         return load(request)
 
 
-_STREAMED = partial(DatasetDefinition, is_streamed=True)
+_streamed = partial(DatasetDefinition, is_streamed=True)
 
 DATASETS: dict[str, DatasetDefinition] = {
     each.name: each
@@ -68,18 +68,18 @@ DATASETS: dict[str, DatasetDefinition] = {
                 ("cifar_10", "cifar:load_cifar_10", "write_cifar_10"),
             )
         ),
-        _STREAMED(
+        _streamed(
             "imagenet",
             "imagenet.images:load_imagenet",
             "write_imagenet",
             held_out=(50_000, 50_045),
             subsets=("half_classes", "half_images"),
         ),
-        _STREAMED(
+        _streamed(
             "open_images_v4", "open_images:load_open_images", "write_open_images", (41_225, 124_293)
         ),
-        _STREAMED("lm1b", "text.sentences:load_lm1b", "write_lm1b", (6_075, 6_206)),
-        _STREAMED(
+        _streamed("lm1b", "text.sentences:load_lm1b", "write_lm1b", (6_075, 6_206)),
+        _streamed(
             "common_crawl", "text.sentences:load_common_crawl", "write_common_crawl", (6_075, 6_075)
         ),
         DatasetDefinition("brown", "text.brown:load_brown", "write_brown", (2_000, 2_000)),

@@ -14,10 +14,10 @@ from dbtool.core.contract import BATCH_LOSS
 from dbtool.core.footer import Status
 from dbtool.core.rows import with_other_metrics
 
-Values = tuple[np.ndarray, np.ndarray, np.ndarray]
 if TYPE_CHECKING:
     from producers.training.step import TrialState
 
+Values = tuple[np.ndarray, np.ndarray, np.ndarray]
 _ROWS_A_GROUP = 200_000
 _FIRST_STEPS = 1_024
 _LOSS = BATCH_LOSS.removeprefix("batch_")

@@ -281,7 +281,9 @@ class _Run:
         """Take the measurements due at this step; `measured` holds the steps of each."""
         progress, slots, training = self.progress, self.progress.slots, self.splits.training
         due = [measure for measure, steps in measured.items() if progress.step in steps]
-        for measure in due if slots.alive.any() else []:
+        if not slots.alive.any():
+            return
+        for measure in due:
             examples = self.splits.measured
             if measure.drawn is not None and isinstance(training, SplitArrays):
                 examples = training
