@@ -8,12 +8,13 @@ differentiate a maximum over moving windows or one of strided slices quickly the
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax.typing import DTypeLike
+
+from producers.models.registry import LayerOptions
 
 _LAYOUT = ("NHWC", "HWIO", "NHWC")
 _TOGETHER = 8  # examples whose images and gradients stay in a core's cache
@@ -26,8 +27,7 @@ def convolution(
     *,
     stride: int = 1,
     use_bias: bool = True,
-    dtype: DTypeLike,
-    rngs: nnx.Rngs,
+    **options: Unpack[LayerOptions],
 ) -> nnx.Conv:
     """Make a layer whose windows are centred on every `stride`-th position, with zeros around.
 
@@ -43,8 +43,7 @@ def convolution(
         use_bias=use_bias,
         kernel_init=nnx.initializers.he_normal(),
         conv_general_dilated=conv_general_dilated,
-        dtype=dtype,
-        rngs=rngs,
+        **options,
     )
 
 

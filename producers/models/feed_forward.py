@@ -4,14 +4,14 @@ import itertools
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, Unpack
 
 import jax
 from flax import nnx
-from jax.typing import DTypeLike
 
 from producers.datasets.forms import ArrayForm, ImageForm
 from producers.models.convolution import conv_general_dilated, convolution, max_pool_2x2
+from producers.models.registry import LayerOptions
 
 Padding = Literal["SAME", "VALID"]
 
@@ -25,18 +25,10 @@ class FullyConnected(nnx.Module):
     """
 
     def __init__(
-        self,
-        form: ImageForm | ArrayForm,
-        widths: Sequence[int],
-        *,
-        dtype: DTypeLike,
-        rngs: nnx.Rngs,
+        self, form: ImageForm | ArrayForm, widths: Sequence[int], **options: Unpack[LayerOptions]
     ) -> None:
         sizes = [math.prod(form.input_shape), *widths, *form.logits_shape]
-        self.layers = nnx.List(
-            nnx.Linear(fan_in, fan_out, dtype=dtype, rngs=rngs)
-            for fan_in, fan_out in itertools.pairwise(sizes)
-        )
+        self.layers = nnx.List(nnx.Linear(*pair, **options) for pair in itertools.pairwise(sizes))
 
     def __call__(self, inputs: jax.Array, *, train: bool) -> jax.Array:
         """Return logits [batch, classes or outputs] of inputs, float32 [batch, ...]."""
@@ -67,25 +59,22 @@ class SimpleCNN(nnx.Module):
         channels: tuple[int, int],
         dense: int | None,
         padding: Padding,
-        *,
-        dtype: DTypeLike,
-        rngs: nnx.Rngs,
+        **options: Unpack[LayerOptions],
     ) -> None:
         first, second = channels
         layer = partial(
             nnx.Conv,
             kernel_size=(_KERNEL, _KERNEL),
             padding=padding,
-            dtype=dtype,
             conv_general_dilated=conv_general_dilated,
-            rngs=rngs,
+            **options,
         )
         self.first = layer(images.channels, first)
         self.second = layer(first, second)
         sides = _pooled_twice(images.height, padding), _pooled_twice(images.width, padding)
         last = sides[0] * sides[1] * second
-        self.dense = None if dense is None else nnx.Linear(last, dense, dtype=dtype, rngs=rngs)
-        self.logits = nnx.Linear(dense or last, images.classes, dtype=dtype, rngs=rngs)
+        self.dense = None if dense is None else nnx.Linear(last, dense, **options)
+        self.logits = nnx.Linear(dense or last, images.classes, **options)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
         """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
@@ -117,25 +106,21 @@ class VGG(nnx.Module):
         images: ImageForm,
         stages: Sequence[Sequence[int]],
         dense: Sequence[int],
-        *,
-        dtype: DTypeLike,
-        rngs: nnx.Rngs,
+        **options: Unpack[LayerOptions],
     ) -> None:
         self.stages = nnx.List[nnx.List[nnx.Conv]]()
         before = images.channels
         for stage in stages:
             channels = itertools.pairwise([before, *stage])
-            self.stages.append(
-                nnx.List(convolution(*pair, 3, dtype=dtype, rngs=rngs) for pair in channels)
-            )
+            self.stages.append(nnx.List(convolution(*pair, 3, **options) for pair in channels))
             before = stage[-1]
         shrunk = 2 ** len(stages)
         sizes = [images.height // shrunk * (images.width // shrunk) * before, *dense]
         self.dense = nnx.List(
-            nnx.Linear(*pair, kernel_init=nnx.initializers.he_normal(), dtype=dtype, rngs=rngs)
+            nnx.Linear(*pair, kernel_init=nnx.initializers.he_normal(), **options)
             for pair in itertools.pairwise(sizes)
         )
-        self.logits = nnx.Linear(sizes[-1], images.classes, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(sizes[-1], images.classes, **options)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
         """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""

@@ -1,12 +1,15 @@
 """Language models: decoder-only Transformers, and a long short-term memory with projection."""
 
 from functools import partial
+from typing import Unpack
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jax.typing import DTypeLike
+
+from producers.models.registry import LayerOptions
 
 Carry = tuple[jax.Array, jax.Array]
 
@@ -54,19 +57,15 @@ class Transformer(LanguageModel):
         width: int,
         hidden: int,
         heads: int,
-        *,
-        dtype: DTypeLike,
-        rngs: nnx.Rngs,
+        **options: Unpack[LayerOptions],
     ) -> None:
-        self.dtype = dtype
+        self.dtype, rngs = options["dtype"], options["rngs"]
         # Of a variance of one after its scaling by the root of the width.
         initial = nnx.initializers.normal(width**-0.5)
         self.embedding = nnx.Embed(vocabulary, width, embedding_init=initial, rngs=rngs)
-        self.layers = nnx.List(
-            _Layer(width, hidden, heads, dtype=dtype, rngs=rngs) for _ in range(layers)
-        )
-        self.norm = nnx.LayerNorm(width, dtype=dtype, rngs=rngs)
-        self.logits = nnx.Linear(width, vocabulary, use_bias=False, dtype=dtype, rngs=rngs)
+        self.layers = nnx.List(_Layer(width, hidden, heads, **options) for _ in range(layers))
+        self.norm = nnx.LayerNorm(width, **options)
+        self.logits = nnx.Linear(width, vocabulary, use_bias=False, **options)
 
     def features(self, tokens: jax.Array) -> jax.Array:
         """Return features [batch, length, width] of the tokens before each target."""
@@ -85,15 +84,15 @@ class _Layer(nnx.Module):
     """Causal attention, then a feed-forward layer; each is added to its inputs."""
 
     def __init__(
-        self, width: int, hidden: int, heads: int, *, dtype: DTypeLike, rngs: nnx.Rngs
+        self, width: int, hidden: int, heads: int, **options: Unpack[LayerOptions]
     ) -> None:
-        self.attention_norm = nnx.LayerNorm(width, dtype=dtype, rngs=rngs)
+        self.attention_norm = nnx.LayerNorm(width, **options)
         self.attention = nnx.MultiHeadAttention(
-            heads, width, use_bias=False, decode=False, dtype=dtype, rngs=rngs
+            heads, width, use_bias=False, decode=False, **options
         )
-        self.feed_forward_norm = nnx.LayerNorm(width, dtype=dtype, rngs=rngs)
-        self.widen = nnx.Linear(width, hidden, dtype=dtype, rngs=rngs)
-        self.narrow = nnx.Linear(hidden, width, dtype=dtype, rngs=rngs)
+        self.feed_forward_norm = nnx.LayerNorm(width, **options)
+        self.widen = nnx.Linear(width, hidden, **options)
+        self.narrow = nnx.Linear(hidden, width, **options)
 
     def __call__(self, activations: jax.Array) -> jax.Array:
         normalised = self.attention_norm(activations)
@@ -125,15 +124,13 @@ class LSTMLanguageModel(LanguageModel):
         embedding: int,
         cells: int,
         projected: int,
-        *,
-        dtype: DTypeLike,
-        rngs: nnx.Rngs,
+        **options: Unpack[LayerOptions],
     ) -> None:
-        self.dtype = dtype
+        self.dtype, rngs = options["dtype"], options["rngs"]
         initial = nnx.initializers.normal(1.0)
         self.embedding = nnx.Embed(vocabulary, embedding, embedding_init=initial, rngs=rngs)
-        self.memory = ProjectedLSTM(embedding, cells, projected, dtype=dtype, rngs=rngs)
-        self.logits = nnx.Linear(projected, vocabulary, dtype=dtype, rngs=rngs)
+        self.memory = ProjectedLSTM(embedding, cells, projected, **options)
+        self.logits = nnx.Linear(projected, vocabulary, **options)
 
     def features(self, tokens: jax.Array) -> jax.Array:
         """Return features [batch, length, width]; every text starts with an empty memory."""
@@ -162,12 +159,12 @@ class ProjectedLSTM(nnx.Module):
     remat = False
 
     def __init__(
-        self, inputs: int, cells: int, outputs: int, *, dtype: DTypeLike, rngs: nnx.Rngs
+        self, inputs: int, cells: int, outputs: int, **options: Unpack[LayerOptions]
     ) -> None:
         self.cells = cells
         self.outputs = outputs
-        self.dtype = dtype
-        layer = partial(nnx.Linear, dtype=dtype, rngs=rngs)
+        self.dtype = options["dtype"]
+        layer = partial(nnx.Linear, **options)
         self.of_inputs = layer(inputs, 4 * cells, bias_init=_keeping)
         self.of_outputs = layer(outputs, 4 * cells, use_bias=False)
         self.projection = layer(cells, outputs, use_bias=False)

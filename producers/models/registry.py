@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from dbtool.core.errors import UsageError, unknown
 from producers.datasets.forms import ArrayForm, Form, ImageForm, TextForm
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     Build = Callable[[Form, DTypeLike, nnx.Rngs], nnx.Module]
 
 _LISTING = "dbtool produce --list"
+
+
+class LayerOptions(TypedDict):
+    """What every layer of a model is made with: the type it computes in, and random numbers."""
+
+    dtype: DTypeLike
+    rngs: nnx.Rngs
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ in the sparsity study's program.
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Unpack
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ from jax.typing import DTypeLike
 from dbtool.core.errors import UsageError
 from producers.datasets.forms import ImageForm
 from producers.models.convolution import conv_general_dilated, convolution, mean_pool_2x2
+from producers.models.registry import LayerOptions
 
 
 class GhostBatchNorm(nnx.Module):
@@ -124,23 +126,19 @@ class BottleneckResNet(nnx.Module):
         images: ImageForm,
         channels: int,
         blocks: Sequence[int],
-        *,
-        dtype: DTypeLike,
-        rngs: nnx.Rngs,
+        **options: Unpack[LayerOptions],
     ) -> None:
-        self.first = convolution(
-            images.channels, channels, 7, stride=2, use_bias=False, dtype=dtype, rngs=rngs
-        )
+        self.first = convolution(images.channels, channels, 7, stride=2, use_bias=False, **options)
         self.blocks = nnx.List[_Bottleneck]()
         before = channels
         for stage, count in enumerate(blocks):
             for block in range(count):
                 stride = 2 if block == 0 and stage > 0 else 1
                 inner = channels * 2**stage
-                self.blocks.append(_Bottleneck(before, inner, stride, dtype=dtype, rngs=rngs))
+                self.blocks.append(_Bottleneck(before, inner, stride, **options))
                 before = inner * EXPANSION
-        self.last_norm = GhostBatchNorm(before, dtype=dtype)
-        self.logits = nnx.Linear(before, images.classes, dtype=dtype, rngs=rngs)
+        self.last_norm = GhostBatchNorm(before, dtype=options["dtype"])
+        self.logits = nnx.Linear(before, images.classes, **options)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
         """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
@@ -164,24 +162,19 @@ class _Bottleneck(nnx.Module):
     """
 
     def __init__(
-        self, before: int, inner: int, stride: int, *, dtype: DTypeLike, rngs: nnx.Rngs
+        self, before: int, inner: int, stride: int, **options: Unpack[LayerOptions]
     ) -> None:
-        after = inner * EXPANSION
-
-        def layer(channels: int, features: int, size: int, stride: int = 1) -> nnx.Conv:
-            return convolution(
-                channels, features, size, stride=stride, use_bias=False, dtype=dtype, rngs=rngs
-            )
-
+        after, dtype = inner * EXPANSION, options["dtype"]
+        layer = partial(convolution, use_bias=False, **options)
         self.narrow_norm = GhostBatchNorm(before, dtype=dtype)
         self.narrow = layer(before, inner, 1)
         self.middle_norm = GhostBatchNorm(inner, dtype=dtype)
-        self.middle = layer(inner, inner, 3, stride)
+        self.middle = layer(inner, inner, 3, stride=stride)
         self.widen_norm = GhostBatchNorm(inner, dtype=dtype)
         self.widen = layer(inner, after, 1)
         self.has_projection = stride > 1 or before != after
         if self.has_projection:
-            self.shortcut = layer(before, after, 1, stride)
+            self.shortcut = layer(before, after, 1, stride=stride)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
         activated = jax.nn.relu(self.narrow_norm(images, train=train))
@@ -204,17 +197,15 @@ class ResNet8(nnx.Module):
         images: ImageForm,
         channels: int,
         blocks: Sequence[int],
-        *,
-        dtype: DTypeLike,
-        rngs: nnx.Rngs,
+        **options: Unpack[LayerOptions],
     ) -> None:
-        self.first = _convolution_3x3(images.channels, channels, dtype=dtype, rngs=rngs)
+        self.first = _convolution_3x3(images.channels, channels, **options)
         widths = [channels, *blocks]
         self.blocks = nnx.List(
-            _Block(before, after, 1 if index == 0 else 2, dtype=dtype, rngs=rngs)
+            _Block(before, after, 1 if index == 0 else 2, **options)
             for index, (before, after) in enumerate(zip(widths, blocks, strict=False))
         )
-        self.logits = nnx.Linear(widths[-1], images.classes, dtype=dtype, rngs=rngs)
+        self.logits = nnx.Linear(widths[-1], images.classes, **options)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
         """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""
@@ -234,12 +225,12 @@ class _Block(nnx.Module):
     """
 
     def __init__(
-        self, before: int, after: int, stride: int, *, dtype: DTypeLike, rngs: nnx.Rngs
+        self, before: int, after: int, stride: int, **options: Unpack[LayerOptions]
     ) -> None:
         self.halves = stride == 2
         self.new_channels = after - before
-        self.first = _convolution_3x3(before, after, strides=stride, dtype=dtype, rngs=rngs)
-        self.second = _convolution_3x3(after, after, dtype=dtype, rngs=rngs)
+        self.first = _convolution_3x3(before, after, strides=stride, **options)
+        self.second = _convolution_3x3(after, after, **options)
 
     def __call__(self, images: jax.Array) -> jax.Array:
         activated = jax.nn.relu(images)
