@@ -3,8 +3,6 @@
 All are shipped as CSV files in schema/catalog, so they are available without the archive.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 from typing import Literal, TypeAlias, TypeVar

@@ -1,25 +1,20 @@
 """Checks of numbers, JSON and TOML from users; all messages about faults in them are here."""
 
-from __future__ import annotations
-
 import json
 import math
 import operator
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import Struct, inspect
+from msgspec.structs import FieldInfo
 
 from dbtool.core.contract import is_share
 from dbtool.core.errors import DbtoolError, UsageError, closest, printable
 from dbtool.core.files import decoded, read_small
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from msgspec.structs import FieldInfo
 
 T = TypeVar("T")
 _LONGEST = 60

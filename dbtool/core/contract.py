@@ -1,7 +1,5 @@
 """The columns and paths of shards, as in schema/shard.toml, and the archive's names for them."""
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from typing import TYPE_CHECKING, Any
@@ -38,7 +36,7 @@ _SQL_TYPES = {
 }
 
 
-def sql_type(kind: pa.DataType) -> str:
+def sql_type(kind: "pa.DataType") -> str:
     """Return DuckDB's name for the type of a column of the shards or the index."""
     return _SQL_TYPES[str(kind)]
 
@@ -87,7 +85,7 @@ def archive_columns() -> dict[str, str]:
 
 
 @functools.cache
-def shard_schema() -> pa.Schema:
+def shard_schema() -> "pa.Schema":
     """Return the columns of a shard with their types."""
     import pyarrow as pa
 

@@ -4,13 +4,12 @@ Its first bytes lie in NAME.part beside it. A kill at any moment leaves them sou
 only appended. Where they turn out to be of another file, all are downloaded again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -33,11 +32,9 @@ from dbtool.core.http import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import httpx
 
-    Progress = Callable[[str, int, int | None], None]
+Progress = Callable[[str, int, int | None], None]
 
 # Bytes a second, over the time after which a silent connection is closed. A server that sends fewer
 # would keep a command for ever.
@@ -149,7 +146,7 @@ class Downloader:
             return path.read_bytes()
 
     @functools.cached_property
-    def _client(self) -> httpx.Client:
+    def _client(self) -> "httpx.Client":
         return http_client(self._retries.timeout)
 
     def _is_there(self, file: RemoteFile, path: Path, on_progress: Progress) -> bool:

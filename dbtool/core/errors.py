@@ -1,14 +1,9 @@
 """Errors for the user: one sentence each, with the exit code of the command."""
 
-from __future__ import annotations
-
 import difflib
 import fnmatch
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 _FEW = 3
 # Below these words DuckDB shows the place in the query, and Arrow the Python traceback.

@@ -1,7 +1,5 @@
 """Files and folders that appear complete or not at all, and survive a power failure."""
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import errno
@@ -11,16 +9,14 @@ import os
 import secrets
 import shutil
 import stat
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.walk import entries, is_file, is_text, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from io import BufferedReader
 
 # Unfinished files begin with this, and unfinished folders also end with the suffix: each has a file
 # of its name without the suffix, which stays locked for as long as its process lives.

@@ -1,7 +1,5 @@
 """The contents of a shard's footer as checked values: its study, trials and producer."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from typing import Annotated, Any, Literal, get_args

@@ -1,9 +1,8 @@
 """The index of a release: its workloads, studies and trials, derived from the shards' footers."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -22,13 +21,9 @@ from dbtool.core.footer import (
     as_json,
     check_workload,
 )
+from dbtool.core.manifest import ReleaseFile
 from dbtool.core.parquet import value_type
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from dbtool.core.manifest import ReleaseFile
-    from dbtool.core.shards import Shard
+from dbtool.core.shards import Shard
 
 WORKLOADS, STUDIES, TRIALS = TABLES = ("workloads.parquet", "studies.parquet", "trials.parquet")
 OWN_COLUMN = (
@@ -122,7 +117,7 @@ class Index:
     trials: pa.Table = field(default_factory=SCHEMAS[TRIALS].empty_table)
 
     @classmethod
-    def of(cls, shards: Iterable[Shard]) -> Index:
+    def of(cls, shards: Iterable[Shard]) -> Self:
         """Return the index of some shards; raise a ClashError where two contradict each other."""
         index = cls()
         for shard in shards:
@@ -173,7 +168,7 @@ class Index:
         return {**tables, TRIALS: self.trials.combine_chunks().sort_by(keys)}
 
     @classmethod
-    def from_tables(cls, tables: Mapping[str, pa.Table]) -> Index:
+    def from_tables(cls, tables: Mapping[str, pa.Table]) -> Self:
         """Return the index in tables that `check_tables` has accepted."""
         workloads = _workloads(tables[WORKLOADS].to_pylist())
         studies = _studies(tables[STUDIES].to_pylist(), workloads)

@@ -5,11 +5,10 @@ and in one step. So every listed file exists, and a file that is not listed is n
 longer, part of the release.
 """
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,9 +19,6 @@ from dbtool.core.files import open_file
 from dbtool.core.http import as_url
 from dbtool.core.resources import schema_version
 from dbtool.core.walk import access_error, entries, is_folder, is_text, status_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"

@@ -1,12 +1,11 @@
 """Parquet files of unknown origin: what their footers claim is checked before rows are decoded."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import re
 import zoneinfo
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Iterator
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +13,6 @@ import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
 from dbtool.core.errors import DbtoolError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MOST_VALUES = 1 << 28
 _MOST_TEXT = 1 << 30

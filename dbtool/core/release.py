@@ -6,14 +6,12 @@ RELEASE/
   measurements/workload=…/batch_size=…/….parquet       the shards
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,10 +39,6 @@ from dbtool.core.manifest import (
 from dbtool.core.parquet import ParquetError, decoding, open_parquet, require_sound
 from dbtool.core.shards import Shard, placed_shard, read_footer
 from dbtool.core.walk import AccessError, access_error, entries, is_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
 
 _LOCK = ".index.lock"
 _LOCK_SECONDS = 60.0

@@ -1,15 +1,10 @@
 """Paths of the SQL, the shard contract and the bundled release, in a checkout or in a wheel."""
 
-from __future__ import annotations
-
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dbtool.core.errors import DbtoolError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CHECKOUT = _PACKAGE.parent

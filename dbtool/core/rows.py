@@ -1,8 +1,7 @@
 """The rows of a shard: all its columns, and checks of them against its footer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -11,9 +10,6 @@ import pyarrow as pa
 from dbtool.core.contract import CONSTANTS, OTHER_METRICS, column_names, shard_schema
 from dbtool.core.footer import STATUSES, Footer, FooterError, plain
 from dbtool.core.parquet import require_sound
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _OTHER_METRICS = msgspec.json.Decoder(dict[str, float | Literal["nan", "inf", "-inf"]])
 

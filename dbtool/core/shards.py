@@ -1,11 +1,10 @@
 """Writes shards, complete or not at all, named by their contents; reads their footers and rows."""
 
-from __future__ import annotations
-
 import itertools
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -26,10 +25,6 @@ from dbtool.core.footer import Footer, FooterError, check_names, decode_footer, 
 from dbtool.core.manifest import ReleaseFile
 from dbtool.core.parquet import decoding, open_parquet, value_type
 from dbtool.core.rows import Rows, written_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 ROW_GROUP = 262_144
 """Largest number of rows of a row group: as many float64 as zstd looks back over at its level 5."""

@@ -1,19 +1,15 @@
 """Lists folders; an unreadable entry is an error that names it, and does not count as missing."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from glob import has_magic
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from dbtool.core.errors import DbtoolError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 # A path that is too long, or that has a file in place of a folder, does not exist.
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}

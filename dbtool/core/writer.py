@@ -4,19 +4,21 @@ So a killed writer loses at most the shard it is writing. The next writer, or `d
 the shards that the killed one had not listed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import threading
 import time
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
 
 import msgspec
+import pyarrow as pa
 
 from dbtool.core.contract import shard_path
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import finish, make_folder, remove_unfinished, unfinished
+from dbtool.core.footer import Footer
 from dbtool.core.index import ClashError, Index
 from dbtool.core.manifest import (
     About,
@@ -35,14 +37,6 @@ from dbtool.core.release import (
     write_listing,
 )
 from dbtool.core.shards import Shard, not_written, read_footer, write_shard
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from dbtool.core.footer import Footer
 
 # How often a writer lists new shards so that readers see them. It also lists them at its end.
 _LIST_EVERY_SECONDS = 5.0
