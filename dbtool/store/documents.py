@@ -1,21 +1,16 @@
 """Objects of JSON and YAML as names and texts; nested names have dots, such as config.lr."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dbtool.store.table_files import BLANKS
+from dbtool.store.table_files import BLANKS, Position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import yaml
-
-    from dbtool.store.table_files import Position
 
 T = TypeVar("T")
 _MOST_VALUES = 1_000_000
@@ -77,7 +72,7 @@ def yaml_object(position: Position, text: str) -> dict[str, str]:
     return _with_dots(value, position)
 
 
-def _yaml_value(node: yaml.Node | None, position: Position, known: dict[int, Any]) -> Any:
+def _yaml_value(node: "yaml.Node | None", position: Position, known: dict[int, Any]) -> Any:
     """Return a node as JSON has it, with numbers as text in their usual spelling."""
     import yaml
 

@@ -1,11 +1,10 @@
 """The locations that a user reads or writes: release folders, folders of them, and URLs."""
 
-from __future__ import annotations
-
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
 import platformdirs
@@ -16,10 +15,6 @@ from dbtool.core.http import as_url
 from dbtool.core.manifest import MANIFEST, SWEEP_LOCK, SWEEP_WORK, is_release, releases_in
 from dbtool.core.resources import REPLICATION, bundled_release
 from dbtool.core.walk import entries, is_file, is_folder, status_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 
 @dataclass(frozen=True)

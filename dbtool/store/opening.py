@@ -1,41 +1,37 @@
 """Opens releases for queries of any origin, which can read these releases and nothing else."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import glob
 import threading
 import time
 import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 import msgspec
+import pyarrow as pa
 
 from dbtool.core.catalog import figure_curves
 from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.errors import DbtoolError, first_sentence
 from dbtool.core.http import without_secrets
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
+from dbtool.core.manifest import Manifest
 from dbtool.core.release import read_release
 from dbtool.core.resources import schema_text
 from dbtool.core.walk import is_file
+from dbtool.store.locations import Location
 from dbtool.store.shard_files import ShardCheck
 from dbtool.store.statements import interruptible, sql_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from dbtool.core.manifest import Manifest
-    from dbtool.store.locations import Location
     from dbtool.store.remote import RemoteFiles
 
-    Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 
 # Python objects must not count as tables: a mistyped name would match a variable here. A query
 # that spilled to disk could be directed to write elsewhere.
@@ -83,7 +79,7 @@ class Opened:
     connection: duckdb.DuckDBPyConnection
     name: str
     checks: Sequence[ShardCheck] = ()
-    remote: RemoteFiles | None = None
+    remote: "RemoteFiles | None" = None
     closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = field(default_factory=weakref.WeakSet)

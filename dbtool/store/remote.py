@@ -5,15 +5,15 @@ into the user's cache, where its name is its sha256. It is not read before its h
 Since shards lie in folders by workload and batch size, a query opens only those it needs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import math
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
 from urllib.parse import quote, urlsplit
 
 import platformdirs
@@ -30,10 +30,6 @@ from dbtool.core.release import parse_index
 from dbtool.core.shards import read_footer
 from dbtool.store.opening import OpenRelease
 from dbtool.store.shard_files import listed_shard
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PROTOCOL = "release"
 # Much longer than any manifest, and than any table of an index.
@@ -135,7 +131,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
             with self._lock:
                 self._queries -= 1
 
-    def open(self, path: str, mode: str = "rb", **_: Any) -> _OpenShard:
+    def open(self, path: str, mode: str = "rb", **_: Any) -> "_OpenShard":
         """Open a shard to read as `sound_file` does."""
         if mode != "rb":
             raise PermissionError(f"{path} can only be read")

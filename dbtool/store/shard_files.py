@@ -6,16 +6,16 @@ by size, times and inode. So the check takes a second per gigabyte once, and onl
 file from then on.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
 import os
 import stat
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import platformdirs
 
@@ -26,11 +26,6 @@ from dbtool.core.manifest import Manifest, ReleaseFile, is_release, lack_of_rele
 from dbtool.core.release import shard_paths
 from dbtool.core.shards import Shard, check_shard, placed_shard, read_footer
 from dbtool.core.walk import access_error, status_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
 
 _BLOCK = 1 << 20
 _THREADS = min(8, os.cpu_count() or 1)

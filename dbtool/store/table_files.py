@@ -1,7 +1,5 @@
 """Files of tables: opened, their formats by their names, and errors in them, reported at once."""
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import gzip
@@ -9,14 +7,12 @@ import io
 import lzma
 import re
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
 from dbtool.core.errors import DbtoolError, closest, counted, few_of
 from dbtool.core.files import open_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 TableFormat: TypeAlias = Literal["csv", "jsonl", "parquet"]
 TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)

@@ -1,10 +1,9 @@
 """The user's own tables: for a query to join, as it cannot read files, or as columns of numbers."""
 
-from __future__ import annotations
-
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
 import duckdb
 import polars as pl
@@ -15,10 +14,6 @@ from dbtool.core.files import expanded
 from dbtool.store.statements import require_text
 from dbtool.store.table_files import TABLE_FORMATS, RunsError, table_format
 from dbtool.store.texts import EMPTY, LINE, read_parts, read_typed, text_frame
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from pathlib import Path
 
 # The panics of Polars are not exceptions of the usual kind.
 _REFUSED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError)

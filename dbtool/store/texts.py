@@ -7,14 +7,14 @@ say, and in any Unicode encoding that begins with its mark.
 A format that another tool writes has its place in `_READERS`.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeAlias, TypeVar, cast
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, TypeAlias, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -34,11 +34,7 @@ from dbtool.store.table_files import (
     table_format,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    OnNote: TypeAlias = Callable[[Path, str], None]
+OnNote: TypeAlias = Callable[[Path, str], None]
 
 T = TypeVar("T")
 LINE = "\0line"
@@ -174,7 +170,7 @@ class _Lines:
         return not self._last.endswith(("\n", "\r")) and next(self, None) is None
 
 
-_Part: TypeAlias = "tuple[pl.DataFrame, set[str]]"
+_Part: TypeAlias = tuple[pl.DataFrame, set[str]]
 
 
 def _csv_parts(path: Path, file: BinaryIO, on_note: OnNote) -> Iterator[_Part]:
