@@ -12,30 +12,25 @@ Example:
     add_source(OneRun([path]), Path("releases/one-run")).trials
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from pathlib import Path
+from typing import Protocol, TypeAlias
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbtool.core.errors import DbtoolError, counted, printable
+from dbtool.core.footer import Footer
 from dbtool.core.index import Index
+from dbtool.core.manifest import About
 from dbtool.core.shards import Shard, not_written, read_tables
 from dbtool.core.writer import ReleaseWriter
 from dbtool.store.shard_files import copy_shard
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dbtool.core.footer import Footer
-    from dbtool.core.manifest import About
 
 OnProgress: TypeAlias = Callable[[int, int], None]
 OnMessage: TypeAlias = Callable[[str], None]
@@ -69,7 +64,7 @@ class StoredShard:
         return read_tables(self.folder / self.shard.path)
 
 
-NewShard: TypeAlias = "tuple[Footer, Iterable[pa.Table]]"
+NewShard: TypeAlias = tuple[Footer, Iterable[pa.Table]]
 """Trials of a study: the footer of their shard, and its rows for
 `dbtool.core.shards.write_shard`.
 """

@@ -4,8 +4,6 @@ Installed packages add sources by entry points of the group `dbtool.sources`: th
 `--from` gives, and a class that makes a `dbtool.sources.base.Source` from a list of paths.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import shlex
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow as pa
 
 from dbtool.core.checks import require_whole
 from dbtool.core.errors import DbtoolError, UsageError, counted, first_sentence, joined, unknown
@@ -45,8 +44,6 @@ from dbtool.store.shard_files import read_whole, sound_shard
 from dbtool.store.table_files import TABLE_FORMATS, table_format
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from dbtool.sources.tables.source import RunSource
 
 _ENTRY_POINTS = "dbtool.sources"
@@ -251,7 +248,7 @@ def open_source(
 
 def _reader(
     paths: list[Path] | Any, name: str | None, mapping: Path | None
-) -> Callable[..., RunSource]:
+) -> "Callable[..., RunSource]":
     """Return the function that reads runs from a frame, tables or logs."""
     if name in LOG_FORMATS:
         from dbtool.sources.logs.source import read_logs

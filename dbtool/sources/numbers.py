@@ -3,22 +3,18 @@
 Decimals are transformed as written: an accuracy of 0.9 is an error of exactly 0.1.
 """
 
-from __future__ import annotations
-
 import decimal
 import math
 import re
 import string
+from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from dbtool.store.texts import shortest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 # Around numbers: Python and Polars each take other characters for blank.
 BLANKS = string.whitespace + "\N{NO-BREAK SPACE}"

@@ -8,8 +8,6 @@ A journal has a line for what is known before the trial, one for each time that 
 its end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib
@@ -17,8 +15,9 @@ import math
 import os
 import secrets
 import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -51,11 +50,8 @@ from dbtool.core.walk import entries
 from dbtool.core.writer import ReleaseWriter
 from dbtool.sources.tables.words import GOALS, trained
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    # By step and name.
-    Rows = Mapping[int, Mapping[str, float]]
+# By step and name.
+Rows = Mapping[int, Mapping[str, float]]
 
 _FOLDER, _ENDING = ".records", ".jsonl"
 _COMPLETE = b'"COMPLETE"'

@@ -1,7 +1,5 @@
 """A tar file as a stream of its members, decoded on all cores and ahead of the reader."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import lzma
@@ -9,15 +7,13 @@ import os
 import tarfile
 import zlib
 from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, BinaryIO, Self, cast
+from pathlib import Path
+from typing import BinaryIO, Self, cast
 
 from dbtool.core.files import open_file
 from dbtool.sources.base import MalformedError, OnProgress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 _BLOCK_BYTES = 4 << 20
 # What is decoded while a large study is stored: a few seconds of work.

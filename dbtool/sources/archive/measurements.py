@@ -4,15 +4,14 @@ Files with the same header are parsed together: one by one they would take most 
 that fails, each file is parsed alone. A file that fails again is read line by line.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import io
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +23,8 @@ from dbtool.core.rows import with_other_metrics
 from dbtool.sources.base import MalformedError
 from dbtool.sources.numbers import number, whole_number
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    # Files that were parsed together, the number of rows of each, and all rows.
-    Parsed: TypeAlias = tuple[Sequence["TrialText"], list[int], pa.Table]
+# Files that were parsed together, the number of rows of each, and all rows.
+Parsed: TypeAlias = tuple[Sequence["TrialText"], list[int], pa.Table]
 
 _NEWLINE = ord("\n")
 _MOST_COLUMNS = 1000

@@ -3,13 +3,14 @@
 A tar file is read once, and its members are never written to the disk.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re
+import tarfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -18,11 +19,6 @@ from dbtool.core.files import open_file
 from dbtool.core.walk import AccessError, walk
 from dbtool.sources.base import MalformedError, OnProgress
 from dbtool.sources.tar_stream import tar_headers
-
-if TYPE_CHECKING:
-    import tarfile
-    from collections.abc import Iterator
-    from pathlib import Path
 
 STUDY, METADATA, MEASUREMENTS = "study.json", "metadata.json", "measurements.csv"
 # The published archive's files are far smaller; a file that claims more is not one of these.

@@ -1,11 +1,10 @@
 """The archive that Shallue et al. published: what is known of it, its download, and comparison."""
 
-from __future__ import annotations
-
 import os
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from dbtool.core.catalog import published_studies
@@ -15,10 +14,6 @@ from dbtool.core.files import expanded
 from dbtool.core.footer import STATUSES
 from dbtool.core.http import RemoteFile, check_url
 from dbtool.core.manifest import About, is_release
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 FILE_NAME = "batch_science_data.tar.bz2"
 URL = "https://storage.googleapis.com/batch_science_data/batch_science_data.tar.bz2"

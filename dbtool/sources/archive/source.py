@@ -1,14 +1,15 @@
 """The archive of 2018, or another in its format, as a source: one pass, each study complete."""
 
-from __future__ import annotations
-
 import contextlib
+import os
 import shlex
 import tempfile
 from collections import deque
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 from dbtool.core.catalog import published_studies
 from dbtool.core.errors import UsageError, counted
@@ -19,19 +20,27 @@ from dbtool.core.release import telling_of_change
 from dbtool.core.shards import not_written
 from dbtool.core.walk import walk
 from dbtool.sources.archive import published
-from dbtool.sources.archive.members import STUDY, Gathered, Spilled, folder_members, tar_members
+from dbtool.sources.archive.members import (
+    STUDY,
+    Gathered,
+    Member,
+    Spilled,
+    folder_members,
+    tar_members,
+)
 from dbtool.sources.archive.study import StudyReader
-from dbtool.sources.base import MalformedError, add_source, conclude
+from dbtool.sources.base import (
+    Addition,
+    MalformedError,
+    NewShard,
+    OnMessage,
+    OnProgress,
+    Report,
+    add_source,
+    conclude,
+)
 from dbtool.sources.tar_stream import UnreadableError
 from dbtool.store.locations import folder_to_write
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Generator, Iterable, Iterator
-    from pathlib import Path
-
-    from dbtool.sources.archive.members import Member
-    from dbtool.sources.base import Addition, NewShard, OnMessage, OnProgress, Report
 
 _GIVE = "give a .tar.bz2, .tar.gz or .tar of the published format, or the folder of one"
 # Studies that are read, or wait to be, while the next one is gathered.

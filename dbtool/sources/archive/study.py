@@ -1,11 +1,10 @@
 """Converts the files of one study of an archive into a shard's footer and rows."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -29,9 +28,6 @@ from dbtool.core.index import differences
 from dbtool.sources.archive.measurements import TrialText, parse_measurements, split_header
 from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY, Gathered
 from dbtool.sources.base import Addition, MalformedError, NewShard
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 T = TypeVar("T", bound=Struct)
 # Candidates for the metric of a workload outside the catalog: its files' first one counts.

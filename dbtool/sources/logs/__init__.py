@@ -4,8 +4,6 @@
 `LoggedRun` for each run in it. The pairs are listed in `dbtool.sources.logs.source`.
 """
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias, get_args
 
 LogFormat: TypeAlias = Literal[

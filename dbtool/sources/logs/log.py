@@ -1,11 +1,10 @@
 """The runs of a log: their rows in the long format as text, and their settings."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -13,9 +12,6 @@ from dbtool.core.files import encoding_of
 from dbtool.sources.tables.files import part_of
 from dbtool.store.table_files import Position, opened
 from dbtool.store.texts import LINE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RUN, STEP, METRIC, VALUE = COLUMNS = ("run", "step", "metric", "value")
 _KEY = r"[A-Za-z](?:[\w.]*?[A-Za-z0-9])?"

@@ -1,13 +1,13 @@
 """Reads logs as own runs: their columns are known, and a mapping gives what they do not state."""
 
-from __future__ import annotations
-
 import shlex
 import tomllib
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from glob import has_magic
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -24,10 +24,6 @@ from dbtool.sources.tables.layout import Layout
 from dbtool.sources.tables.mapping import listed, mapping_of, merged
 from dbtool.sources.tables.source import RunSource, runs_of
 from dbtool.store.table_files import Notes, Problems, RunsError, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
 # By tool, whether a file is one of its logs, and the runs in one.
 _TOOLS: Mapping[LogFormat, tuple[Callable[[Path], bool], Callable[..., Iterable[LoggedRun]]]] = {

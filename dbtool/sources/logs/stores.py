@@ -3,15 +3,14 @@
 Stores are SQLite databases, which are only read, or many small files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 import struct
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,11 +25,8 @@ from dbtool.sources.tables import words
 from dbtool.store.table_files import Position, RunsError
 from dbtool.store.texts import LINE, read_document
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    # Time, step, metric and value.
-    Point = tuple[int, int, str, str]
+# Time, step, metric and value.
+Point = tuple[int, int, str, str]
 
 _MARK = ".tfevents."
 # A record is the length of its content, a checksum of that, the content, and its checksum.

@@ -1,10 +1,10 @@
 """The text files of trainers: Hugging Face, Lightning, Keras, levanter, and lines of any form."""
 
-from __future__ import annotations
-
 import math
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
@@ -16,10 +16,6 @@ from dbtool.sources.numbers import whole_number
 from dbtool.sources.tables import words
 from dbtool.store.table_files import Position, shown
 from dbtool.store.texts import EMPTY, LINE, read_document, read_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 _TEXTS = (".log", ".txt", ".out", ".err")
 _STATE = "trainer_state.json"

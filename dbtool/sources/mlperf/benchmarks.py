@@ -3,8 +3,6 @@
 schema/catalog/mlperf.csv lists them.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import math

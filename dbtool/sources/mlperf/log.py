@@ -3,22 +3,17 @@
 A line is `:::MLLOG {json}`, or `:::MLL time key: {json}` as in v0.6.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from dbtool.core.footer import Scalar, plain
+from dbtool.sources.mlperf.benchmarks import Benchmark
 from dbtool.sources.public.runs import PublishedRun
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from dbtool.sources.mlperf.benchmarks import Benchmark
 
 _LINE = re.compile(r":::MLLOG\s*(\{.*)")
 _LINE_BEFORE_V07 = re.compile(

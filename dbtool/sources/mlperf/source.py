@@ -1,25 +1,20 @@
 """MLPerf as sources: the logs of its results, and the points that submissions are checked by."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from dbtool.core.footer import plain
 from dbtool.core.manifest import About
+from dbtool.sources.base import Addition, Report
 from dbtool.sources.mlperf.benchmarks import benchmark_of, newest_benchmark
 from dbtool.sources.mlperf.log import Event, RefusedError, logged_run, runs_in
 from dbtool.sources.public.files import published_files
 from dbtool.sources.public.runs import PublishedRun, RunsSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from dbtool.sources.base import Addition, Report
 
 _LOG_OR_SYSTEM = re.compile(r"(?:^|/)(?:result_\w+\.txt|systems/[^/]+\.json)$")
 _REPEATED = "a file of another round or system has the same run"

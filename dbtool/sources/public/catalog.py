@@ -1,10 +1,9 @@
 """The public sources by name, as schema/catalog/sources.toml lists them: fetched, and imported."""
 
-from __future__ import annotations
-
 import functools
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -20,13 +19,8 @@ from dbtool.sources.base import OnMessage, OnProgress, Report, Source, add_sourc
 from dbtool.sources.mlperf.source import MlperfSource, ReferenceSource
 from dbtool.sources.public.files import tree_id
 from dbtool.sources.public.repositories import NanogptSource, OpdaSource, Wav2vecSource
+from dbtool.sources.public.runs import RunsSource
 from dbtool.store.locations import folder_to_write
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Sequence
-
-    from dbtool.sources.public.runs import RunsSource
 
 _READERS: dict[str, type[RunsSource]] = {
     "mlperf-reference": ReferenceSource,

@@ -4,20 +4,16 @@ A host packs the same commit differently from day to day, so that an archive has
 checked by; the id of the commit's tree is the same for ever.
 """
 
-from __future__ import annotations
-
 import hashlib
 import lzma
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from dbtool.core.errors import DbtoolError, UsageError, joined
 from dbtool.core.walk import walk
 from dbtool.sources.tar_stream import UnreadableError, tar_headers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 # The largest file that is read whole; published ones are far smaller.
 _MOST_BYTES = 256 << 20

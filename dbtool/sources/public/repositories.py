@@ -1,23 +1,18 @@
 """Repositories of runs as sources: opda's random searches, modded-nanogpt, and wav2vec 2.0."""
 
-from __future__ import annotations
-
 import csv
 import math
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import msgspec
 
+from dbtool.core.footer import Scalar
+from dbtool.sources.base import Addition
 from dbtool.sources.public.files import published_files
 from dbtool.sources.public.runs import PublishedRun, RunsSource, workload_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dbtool.core.footer import Scalar
-    from dbtool.sources.base import Addition
 
 _SEARCH = re.compile(r"(?:^|/)([\w-]+)_tuning\.results\.jsonl$")
 _IMAGENET_EXAMPLES = 1_281_167
@@ -99,11 +94,11 @@ def _run(model: str, line: dict[str, Any]) -> PublishedRun:
             ],
         }
         search_space = _TEXTS
-    settings: dict[str, Scalar] = {
-        "learning_rate" if name == "lr" else name: value
+    settings = dict[str, Scalar](
+        ("learning_rate" if name == "lr" else name, value)
         for name, value in line.items()
         if name not in _NO_SETTINGS and isinstance(value, bool | int | float | str)
-    }
+    )
     return PublishedRun(
         workload,
         batch_size,

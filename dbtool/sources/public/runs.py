@@ -1,28 +1,31 @@
 """Runs that others published, one at a time, as the shards of their studies."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from abc import ABC, abstractmethod
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
-from dbtool.core.footer import ONE_SETTING, Footer, Study, Trial, Workload, workload_names
+from dbtool.core.footer import (
+    ONE_SETTING,
+    Footer,
+    Scalar,
+    Status,
+    Study,
+    Trial,
+    Workload,
+    workload_names,
+)
+from dbtool.core.manifest import About
 from dbtool.core.rows import with_other_metrics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from dbtool.core.footer import Scalar, Status
-    from dbtool.core.manifest import About
-    from dbtool.sources.base import Addition, NewShard
+from dbtool.sources.base import Addition, NewShard
 
 
 class PublishedRun(NamedTuple):

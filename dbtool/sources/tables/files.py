@@ -1,12 +1,10 @@
 """The files of own runs, and the columns in their names."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
+from collections.abc import Callable, Sequence
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import polars as pl
@@ -14,9 +12,6 @@ import polars as pl
 from dbtool.core.errors import UsageError
 from dbtool.core.walk import files_matching, is_file, is_folder, status_of, walk
 from dbtool.store.table_files import TableFormat, table_format
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 # Ends the name of a part in braces that may span several folders.
 _SLASHES = ":path"

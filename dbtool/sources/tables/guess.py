@@ -1,27 +1,22 @@
 """Writes a first mapping for runs, with ? where a person has to say more."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
 import shlex
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from dbtool.core.errors import UsageError, printable
 from dbtool.core.index import OWN_COLUMN
 from dbtool.core.manifest import is_release
+from dbtool.sources.logs import LogFormat
 from dbtool.sources.numbers import number, whole_number
 from dbtool.sources.tables import words
 from dbtool.sources.tables.layout import Layout, layout_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from dbtool.sources.logs import LogFormat
-    from dbtool.store.table_files import TableFormat
+from dbtool.store.table_files import TableFormat
 
 _COLUMN = 'or a column as in { column = "…" }'
 _ASKED = {

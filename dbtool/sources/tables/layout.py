@@ -1,13 +1,13 @@
 """Recognizes the layout of a folder of runs from names and values."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 
@@ -27,11 +27,7 @@ from dbtool.store.table_files import (
 )
 from dbtool.store.texts import EMPTY, LINE, read_document, read_parts
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    Tables: TypeAlias = Mapping[Path, pl.DataFrame]
+Tables: TypeAlias = Mapping[Path, pl.DataFrame]
 
 _MOST_ROWS = 300_000
 _LEAST_ROWS = 50

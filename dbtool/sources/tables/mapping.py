@@ -3,12 +3,12 @@
 docs/your_own_runs.md says what each key means.
 """
 
-from __future__ import annotations
-
 import re
 import sys
+from collections.abc import Mapping
 from fnmatch import translate
 from functools import cached_property
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -34,12 +34,8 @@ from dbtool.sources.tables.files import NamePattern
 from dbtool.store.table_files import shown
 from dbtool.store.texts import EMPTY
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
 T = TypeVar("T")
-Tables: TypeAlias = "Mapping[str, Mapping[str, Any]]"
+Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
 _Text = Annotated[str, Meta(pattern=r"[^\s?]|\S.", description="text that is not empty")]
 # They become folders, and parts of a workload's name.
 _Part = Annotated[

@@ -1,13 +1,14 @@
 """Reads the values of runs from the files, in any order and format."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
 from dbtool.core.contract import KEYS, OTHER_METRICS, is_share
+from dbtool.sources.base import OnProgress
 from dbtool.sources.numbers import narrow_bits, respelled, same, transformed
 from dbtool.sources.tables import histories
 from dbtool.sources.tables.files import part_of
@@ -16,13 +17,7 @@ from dbtool.sources.tables.mapping import Metric, RunMapping
 from dbtool.store.table_files import Notes, Position, Problems, RunsError, among, shown, stem
 from dbtool.store.texts import LINE, read_document
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from dbtool.sources.base import OnProgress
-
-    Read: TypeAlias = Callable[[Path], Iterable[pl.DataFrame]]
+Read: TypeAlias = Callable[[Path], Iterable[pl.DataFrame]]
 
 # Names that a metric must not have.
 _TAKEN = {*KEYS, OTHER_METRICS}
@@ -51,7 +46,7 @@ class Cell(NamedTuple):
 
 
 # By file, the cells in the files beside it.
-Beside: TypeAlias = "dict[int, list[tuple[str, Cell]]]"
+Beside: TypeAlias = dict[int, list[tuple[str, Cell]]]
 
 
 @dataclass(frozen=True, slots=True)

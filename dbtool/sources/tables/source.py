@@ -1,11 +1,9 @@
 """Runs of other tools as a source."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow.compute as pc
@@ -13,10 +11,11 @@ import pyarrow.compute as pc
 from dbtool.core.contract import metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, few_of
 from dbtool.core.manifest import About
+from dbtool.sources.base import Addition, NewShard, OnProgress
 from dbtool.sources.tables.files import find_files
 from dbtool.sources.tables.histories import oddities, refuse_histories, small_studies
 from dbtool.sources.tables.mapping import RunMapping, Tables, read_mapping
-from dbtool.sources.tables.runs import Run, RunReader
+from dbtool.sources.tables.runs import Read, Run, RunReader
 from dbtool.sources.tables.studies import (
     MeasuredRun,
     StudyRuns,
@@ -28,12 +27,6 @@ from dbtool.sources.tables.studies import (
 from dbtool.store.table_files import FRAME, Notes, Problems, TableFormat
 from dbtool.store.tables import as_table
 from dbtool.store.texts import read_parts, text_frame
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from dbtool.sources.base import Addition, NewShard, OnProgress
-    from dbtool.sources.tables.runs import Read
 
 # Few enough to read.
 _MOST_NAMES = 10

@@ -1,13 +1,12 @@
 """Converts runs to studies and trials, by the properties that tables, files and mappings state."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,17 +19,13 @@ from dbtool.core.errors import UsageError
 from dbtool.core.footer import Footer, Status, Study, Trial, Workload
 from dbtool.core.index import OWN_COLUMN, Index, differences
 from dbtool.core.rows import with_other_metrics
+from dbtool.sources.base import NewShard
 from dbtool.sources.numbers import is_rounded, number, same, whole_number
 from dbtool.sources.tables import words
 from dbtool.sources.tables.mapping import Property, RunMapping, listed
 from dbtool.sources.tables.runs import Cell, Run
 from dbtool.store.table_files import Position, Problems, RunsError, among, shown
 from dbtool.store.texts import LINE, read_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from dbtool.sources.base import NewShard
 
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _OPTIONAL = ("trial", "metaparameters")

@@ -1,14 +1,9 @@
 """Names that tools use for what they log, and their meaning here, for a first guess."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from dbtool.sources.numbers import number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _COUNTED = ("step", "iteration", "iter", "itr", "update")
 _OF_UPDATES = {"global", "opt", "optim", "optimizer", "grad", "gradient"}
