@@ -1,26 +1,23 @@
 """How to cite releases: BibTeX, CITATION.cff, and what a licence's identifier says."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import hashlib
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbtool import __version__
 from dbtool.core.errors import UsageError
 from dbtool.core.files import read_small
+from dbtool.core.manifest import Manifest
 from dbtool.sources.archive.published import ARCHIVE_CITATION
 from dbtool.store.questions import index_question
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from dbtool.core.manifest import Manifest
     from dbtool.core.shards import Shard
     from dbtool.store.releases import Releases
 
@@ -121,7 +118,7 @@ class Citation:
         return f"{' and '.join(self.authors)}: {self.title}. Version {self.version}{dated}."
 
 
-def citation_of(manifest: Manifest, shards: Sequence[Shard]) -> Citation:
+def citation_of(manifest: Manifest, shards: "Sequence[Shard]") -> Citation:
     """Return the citation of a release with these shards."""
     entry = bibtex_fields(manifest.citation or "")
     authors = [name.strip() for name in re.split(r"\s+and\s+", entry.get("author", ""))]
@@ -147,7 +144,7 @@ def _stated_date(entry: dict[str, str]) -> str | None:
     return year[0] if year else None
 
 
-def _newest_day(shards: Sequence[Shard]) -> str | None:
+def _newest_day(shards: "Sequence[Shard]") -> str | None:
     """Return the day, in UTC, on which the newest shard with a date was written."""
     moments = []
     for shard in shards:
@@ -214,7 +211,7 @@ def licence_url(licence: str) -> str:
     return f"https://spdx.org/licenses/{licence}.html" if licence in LICENCES else licence
 
 
-def bibtex(db: Releases, release: str | None = None) -> str:
+def bibtex(db: "Releases", release: str | None = None) -> str:
     """Return the BibTeX entries of the papers and this program, then those of releases.
 
     BibTeX rejects repeated keys, so only the first of the entries with the same key is returned.

@@ -4,19 +4,22 @@ README.md is the data set's card, with the header by which Hugging Face shows it
 croissant.json is 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
+
+import pyarrow as pa
 
 from dbtool.core.errors import counted
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
-from dbtool.release.citation import LICENCES, licence_url, yaml_text
+from dbtool.core.manifest import Manifest, ReleaseFile
+from dbtool.core.shards import Shard
+from dbtool.release.citation import LICENCES, Citation, licence_url, yaml_text
 from dbtool.release.layout import (
     BIBTEX,
     CITATION,
@@ -31,17 +34,7 @@ from dbtool.release.layout import (
     published_columns,
     table_path,
 )
-from dbtool.release.reduction import WHOLE, reduction_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import pyarrow as pa
-
-    from dbtool.core.manifest import Manifest, ReleaseFile
-    from dbtool.core.shards import Shard
-    from dbtool.release.citation import Citation
-    from dbtool.release.reduction import Reduction
+from dbtool.release.reduction import WHOLE, Reduction, reduction_of
 
 _ASSETS = Path(__file__).parent / "assets"
 _TAGS = ("deep-learning", "batch-size", "data-parallelism", "learning-curves", "parquet")

@@ -1,8 +1,6 @@
 """The differences of two releases: workloads, studies, trials, measurements, steps to result."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import duckdb
 import pyarrow as pa
@@ -11,13 +9,9 @@ from dbtool.core.checks import require_whole
 from dbtool.core.errors import UsageError
 from dbtool.core.resources import query
 from dbtool.store.questions import FIRST_TRIALS, chosen_workloads, require_metric, with_goals
+from dbtool.store.releases import Releases
 from dbtool.store.result import Result
 from dbtool.store.statements import table_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dbtool.store.releases import Releases
 
 
 def diff(

@@ -3,16 +3,15 @@
 The format original is the layout of the published archive, as a folder or a tar file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import gzip
 import io
 import json
 import tarfile
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Literal, cast
 
 import duckdb
 import numpy as np
@@ -23,19 +22,20 @@ from dbtool.core.contract import ARCHIVE_ROOT, OTHER_METRICS, archive_columns, m
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 from dbtool.core.files import whole_output
 from dbtool.release.file_format import TAR_ENDINGS, FileFormat, file_format_of
-from dbtool.release.selection import OF_STUDY, read_rows, select, trial_ids
+from dbtool.release.selection import (
+    OF_STUDY,
+    ExportedStudy,
+    ExportedTrial,
+    read_rows,
+    select,
+    trial_ids,
+)
 from dbtool.store.opening import schema_statements
+from dbtool.store.releases import Releases
 from dbtool.store.statements import interruptible, sql_text, table_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from dbtool.release.selection import ExportedStudy, ExportedTrial
-    from dbtool.store.releases import Releases
-
-    Put = Callable[[str, bytes], None]
-    OnTrials = Callable[[Sequence[ExportedTrial]], None]
+Put = Callable[[str, bytes], None]
+OnTrials = Callable[[Sequence[ExportedTrial]], None]
 
 _COPY = {
     FileFormat.PARQUET: "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2",

@@ -1,14 +1,9 @@
 """The formats of exports."""
 
-from __future__ import annotations
-
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from dbtool.core.errors import UsageError, unknown
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TAR_ENDINGS = (".tar", ".tar.gz", ".tar.bz2")
 

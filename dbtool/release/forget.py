@@ -1,10 +1,8 @@
 """Removes a release from the user's own releases."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.files import unfinished_folder
@@ -13,9 +11,6 @@ from dbtool.core.release import locked
 from dbtool.core.resources import bundled_release
 from dbtool.core.walk import entries
 from dbtool.store.locations import folder_name, is_locked, user_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dataclass(frozen=True)

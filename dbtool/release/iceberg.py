@@ -5,27 +5,30 @@ service: of each table its state, a list of manifests, and one manifest, which n
 absolute addresses. The same release at the same address gives the same bytes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import hashlib
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
 
 from pyarrow.fs import LocalFileSystem
 from pyiceberg import manifest as manifests
 from pyiceberg import types
+from pyiceberg.io import OutputFile
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO, parquet_file_to_data_file
+from pyiceberg.manifest import DataFile, ManifestFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import TableProperties, snapshots, update
-from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
 
 from dbtool.core.contract import OTHER_METRICS, shard_schema
 from dbtool.core.files import finish, unfinished, write_whole
+from dbtool.core.manifest import Manifest
 from dbtool.release.layout import (
     ICEBERG,
     MEANINGS,
@@ -35,16 +38,6 @@ from dbtool.release.layout import (
     published_columns,
     table_path,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from pyiceberg.io import OutputFile
-    from pyiceberg.manifest import DataFile, ManifestFile
-    from pyiceberg.table.metadata import TableMetadata
-
-    from dbtool.core.manifest import Manifest
 
 _FORMAT: Final = 2
 _CODEC: Final = "deflate"

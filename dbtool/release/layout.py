@@ -1,24 +1,18 @@
 """The files and tables of a published release folder, and the addresses of its files."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.errors import UsageError
 from dbtool.core.http import check_url
 from dbtool.core.index import Index
-from dbtool.core.manifest import MANIFEST, encode_manifest
+from dbtool.core.manifest import MANIFEST, Manifest, encode_manifest
 from dbtool.core.resources import schema_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from dbtool.core.manifest import Manifest
 
 BIBTEX = "citation.bib"
 CARD = "README.md"

@@ -1,10 +1,9 @@
 """Publishes a release folder: its shards with all that readers elsewhere need."""
 
-from __future__ import annotations
-
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow.parquet as pq
@@ -26,21 +25,15 @@ from dbtool.core.manifest import (
 )
 from dbtool.core.release import locked, write_index
 from dbtool.core.resources import libraries_of, schema_text
+from dbtool.core.shards import Shard
 from dbtool.release.citation import check_licence, citation_cff, citation_of
 from dbtool.release.descriptions import card, croissant
 from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, SHARDS, sums
-from dbtool.release.reduction import WHOLE, write_reduced
+from dbtool.release.reduction import WHOLE, Reduction, write_reduced
 from dbtool.store.locations import release_folder
 from dbtool.store.opening import schema_statements
 from dbtool.store.shard_files import copy_shard, in_threads, read_whole, sound_shard
 from dbtool.store.statements import sql_text
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Sequence
-
-    from dbtool.core.shards import Shard
-    from dbtool.release.reduction import Reduction
 
 _SCRIPT = Path(__file__).parent / "assets" / "script.sql"
 

@@ -1,33 +1,25 @@
 """Downloads a release from a server, resumes after any failure, and keeps files complete."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
+import os
 import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from dbtool.core.download import DOWNLOADING, Downloader
+from dbtool.core.download import DOWNLOADING, Downloader, RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded, make_folder, move, remove_unfinished, write_whole
 from dbtool.core.http import without_secrets
 from dbtool.core.index import TABLES
-from dbtool.core.manifest import MANIFEST, SUMS, is_release, read_manifest
+from dbtool.core.manifest import MANIFEST, SUMS, Manifest, ReleaseFile, is_release, read_manifest
 from dbtool.core.release import locked, parse_index
 from dbtool.core.walk import entries, is_folder, status_of
 from dbtool.release.layout import sums
 from dbtool.store.locations import folder_name
 from dbtool.store.remote import TELL_HOST, read_remote_manifest, release_url, remote_file
 from dbtool.store.shard_files import fault
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from dbtool.core.download import RetryPolicy
-    from dbtool.core.manifest import Manifest, ReleaseFile
 
 # The folder of files until all have arrived.
 _COMING = ".pulling"

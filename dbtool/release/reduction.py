@@ -1,8 +1,8 @@
 """Makes shards small enough to ship: fewer batch losses with fewer digits, all evaluations."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -12,13 +12,8 @@ from msgspec import Meta, Struct
 
 from dbtool.core.contract import BATCH_LOSS, OTHER_METRICS, metric_columns
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.footer import Footer
 from dbtool.core.shards import ROW_GROUP, Shard, read_tables, write_shard
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from dbtool.core.footer import Footer
 
 _FLOAT32_MANTISSA_BITS = 23
 # Level of zstd: 2 seconds per million rows for an eighth less; a release is written once.
@@ -58,7 +53,7 @@ class Reduction(Struct, frozen=True, forbid_unknown_fields=True):
         frame = frame.with_columns(pl.when(losses.is_not_null()).then(values).alias(BATCH_LOSS))
         return frame.to_arrow().cast(rows.schema)
 
-    def following(self, before: Reduction) -> Reduction | None:
+    def following(self, before: "Reduction") -> "Reduction | None":
         """Return the reduction whose result on reduced rows equals this one's on the original rows.
 
         None where there is none: dropped rows cannot return, and rounding twice may differ from

@@ -1,27 +1,21 @@
 """The studies to export, and their measurements in groups of trials."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+import duckdb
 import msgspec
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from msgspec import Struct
 
 from dbtool.core.resources import query
 from dbtool.store.questions import chosen_studies
+from dbtool.store.releases import Releases
 from dbtool.store.statements import table_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    import duckdb
-    import pyarrow as pa
-
-    from dbtool.store.releases import Releases
 
 # A longer trial is still read at once.
 _ROWS_AT_ONCE = 500_000

@@ -1,13 +1,11 @@
 """Checks release folders byte by byte and row by row, and reports faults with their remedies."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
@@ -22,6 +20,7 @@ from dbtool.core.manifest import (
     MANIFEST,
     MEASUREMENTS,
     SUMS,
+    Manifest,
     ReleaseFile,
     is_release,
     lack_of_release,
@@ -33,11 +32,6 @@ from dbtool.core.walk import AccessError, is_folder, walk
 from dbtool.release.layout import sums
 from dbtool.store.locations import release_folder
 from dbtool.store.shard_files import checked_shard, fault, in_threads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from dbtool.core.manifest import Manifest
 
 _GET_ANEW = "get the release anew"
 
