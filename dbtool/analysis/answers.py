@@ -1,11 +1,12 @@
 """Scalings of the workloads of a database, of a table of steps, or of a query's rows."""
 
-from __future__ import annotations
-
 import math
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 
@@ -18,18 +19,10 @@ from dbtool.analysis.scaling import (
     scaling_of_steps,
     scaling_without_rates,
 )
-from dbtool.analysis.searches import median_errors, middle, searches, spread
+from dbtool.analysis.searches import Search, median_errors, middle, searches, spread
 from dbtool.core.errors import UsageError
 from dbtool.store.tables import TABLE_FILE, positive, text_table
 from dbtool.store.texts import LINE
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    import duckdb
-
-    from dbtool.analysis.searches import Search
 
 _NAMES = "batch_size, steps and, if there are several, workload"
 _TRIAL = {

@@ -8,9 +8,8 @@ subset after the last step, where theirs is the batch's, smoothed; and as one tr
 luck, by a tenth or so, it is the median of several trials that counts.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Collection, Iterable
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +23,6 @@ from dbtool.core.resources import query
 from dbtool.store.questions import Question, branched_from
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
     from dbtool.store.releases import Releases
 
 TOLERANCE = 0.1
@@ -38,7 +35,7 @@ _COUNTED = ("trials", "rates", "largest", "examples", "tolerance", "level")
 _COLUMNS = (*_STUDY, *_CRITICAL, *_NOISE, *_OWN_NOISE, *_COUNTED)
 
 
-def branches_of(db: Releases, every: Iterable[str], workloads: Collection[str]) -> pl.DataFrame:
+def branches_of(db: "Releases", every: Iterable[str], workloads: Collection[str]) -> pl.DataFrame:
     """Return the branches of trials, a row each, with the loss after its last step.
 
     The columns are release, workload and batch_size of the trial, step and parent_trial; and of the

@@ -1,18 +1,13 @@
 """Regression of interval-censored values by maximum likelihood, and intervals by its profile."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import fdtri, log_ndtr
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 _ITERATIONS = 60
 _HALVINGS = 12
@@ -149,7 +144,7 @@ class _Problem:
         self._d_upper = np.concatenate([self._upper[..., None], -terms], axis=2)
         self._d_upper[~self._has_upper] = 0
 
-    def _of(self, fits: NDArray[np.bool_]) -> _Problem:
+    def _of(self, fits: NDArray[np.bool_]) -> "_Problem":
         """Return the problem of some of the fits."""
         return _Problem(
             self._lower[fits], self._upper[fits], self._terms[fits], self._is_point[fits]

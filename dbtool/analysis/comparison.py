@@ -9,26 +9,19 @@ Each optimizer is compared as searched: in a narrower search space, such as a wi
 optimum, the same number of trials comes further.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 from scipy.special import stdtrit
 
+from dbtool.analysis.censored import Floats
 from dbtool.analysis.kinds import typed_rows
-from dbtool.analysis.searches import FEWEST_TRIALS, chance_above, searches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import polars as pl
-
-    from dbtool.analysis.censored import Floats
-    from dbtool.analysis.searches import Search
+from dbtool.analysis.searches import FEWEST_TRIALS, Search, chance_above, searches
 
 _UNKNOWN = 0.05
 _MOST_OPEN = 0.5  # between the least and the largest probability, for one between them to be told
@@ -41,7 +34,7 @@ _COLUMNS = (
 )
 Task: TypeAlias = tuple[Any, ...]
 """The values of `TASK_COLUMNS`."""
-Tasks: TypeAlias = "Mapping[Task, Mapping[str, Sequence[Search]]]"
+Tasks: TypeAlias = Mapping[Task, Mapping[str, Sequence[Search]]]
 """Searches of each task by optimizer, in the order of their batch sizes."""
 
 

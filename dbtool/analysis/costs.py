@@ -5,26 +5,20 @@ on one device. On the same devices the quickest run is the cheapest, so that eac
 has one best batch size: the more devices, the larger it is, the quicker the run, and the dearer.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from dbtool.analysis.critical import log_excess
+from dbtool.analysis.censored import Floats
+from dbtool.analysis.critical import FittedCurve, log_excess
 from dbtool.analysis.interval import Interval
 from dbtool.core.errors import UsageError
 from dbtool.store.tables import positive, text_table
-
-if TYPE_CHECKING:
-    from dbtool.analysis.censored import Floats
-    from dbtool.analysis.critical import FittedCurve
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
 _TERM = re.compile(r"\s*([\d.]+(?:e-?\d+)?)\s*(ns|us|µs|ms|s|)\s*(\*\s*B)?\s*")

@@ -27,22 +27,24 @@ The fewest measured examples divided by the fewest measured steps do not estimat
 is far from it wherever the measured batch sizes do not reach far to both sides of it.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 
-from dbtool.analysis.censored import closed_interval, fit_intervals, peak, profile_bound, top
+from dbtool.analysis.censored import (
+    Fits,
+    Floats,
+    closed_interval,
+    fit_intervals,
+    peak,
+    profile_bound,
+    top,
+)
 from dbtool.analysis.interval import Interval
 from dbtool.analysis.kinds import Form
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from dbtool.analysis.censored import Fits, Floats
 
 FORMS: tuple[Form, ...] = get_args(Form)
 LEAST_SCALE = 0.03

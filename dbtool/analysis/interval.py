@@ -1,7 +1,5 @@
 """A number with the interval that it lies in, and ratios of two that were estimated apart."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -36,19 +34,19 @@ class Interval:
         """Return the columns of these names for a row; missing ends are null."""
         return {value: self.value, low: self.low or None, high: finite(self.high)}
 
-    def over(self, other: Interval) -> Interval:
+    def over(self, other: "Interval") -> "Interval":
         """Return the ratio to another one, with the widest ends that both intervals allow."""
         value = self.value / other.value if self.value and other.value else None
         return Interval(
             value, self.low / other.high, self.high / other.low if other.low else math.inf
         )
 
-    def times(self, factor: float) -> Interval:
+    def times(self, factor: float) -> "Interval":
         """Return the quantity times a positive number."""
         value = None if self.value is None else self.value * factor
         return Interval(value, self.low * factor, self.high * factor)
 
-    def taken_from_1(self) -> Interval:
+    def taken_from_1(self) -> "Interval":
         """Return 1 less the quantity, not below 0."""
         value = None if self.value is None else max(1 - self.value, 0.0)
         return Interval(value, max(1 - self.high, 0.0), max(1 - self.low, 0.0))

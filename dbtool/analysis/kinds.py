@@ -1,12 +1,9 @@
 """The kinds of rows of `dbtool scaling` with the types of their columns, and of fitted curves."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import polars as pl
 
 Kind = Literal[
@@ -37,8 +34,8 @@ _COUNTS = (
 
 
 def typed_rows(
-    made: Sequence[Mapping[str, object]], columns: Iterable[str], **types: type[pl.DataType]
-) -> pl.DataFrame:
+    made: Sequence[Mapping[str, object]], columns: Iterable[str], **types: "type[pl.DataType]"
+) -> "pl.DataFrame":
     """Return rows with these columns; all but texts, counts and those of `types` are floats."""
     import polars as pl
 

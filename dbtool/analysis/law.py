@@ -1,18 +1,13 @@
 """A power law of critical batch sizes across workloads, such as one in the number of parameters."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from dbtool.analysis.interval import Interval
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FEWEST_POINTS = 3
 

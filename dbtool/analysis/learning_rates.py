@@ -13,9 +13,8 @@ The best learning rate at a batch size is known as a range: that of the trials t
 far as the best. The single best trial is mostly luck.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -23,6 +22,7 @@ import numpy as np
 
 from dbtool.analysis.censored import (
     MISSED,
+    Floats,
     closed_interval,
     fit_intervals,
     peak,
@@ -32,9 +32,6 @@ from dbtool.analysis.censored import (
 from dbtool.analysis.interval import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dbtool.analysis.censored import Floats
     from dbtool.analysis.searches import Search
 
 Law = Literal["power", "saturating", "surge"]
@@ -110,7 +107,7 @@ class RateLaw:
         return min(max(self.at(rate.batch_size), rate.low), rate.high)
 
 
-def best_rate(search: Search, rate: Rate) -> BestRate | None:
+def best_rate(search: "Search", rate: Rate) -> BestRate | None:
     """Return the range of a search's best learning rates; None where no trial reached the goal.
 
     Args:
@@ -175,7 +172,7 @@ def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
     return replace(chosen, weights={law: value / sum(raw.values()) for law, value in raw.items()})
 
 
-def _rates(search: Search, rate: Rate) -> Floats:
+def _rates(search: "Search", rate: Rate) -> Floats:
     if rate == "learning_rate":
         return search.learning_rate
     if rate == "damping":
@@ -185,7 +182,7 @@ def _rates(search: Search, rate: Rate) -> Floats:
     return rates
 
 
-def _searched(search: Search, rate: Rate) -> tuple[float, float]:
+def _searched(search: "Search", rate: Rate) -> tuple[float, float]:
     """Return the least and the largest rate searched; 0 where it is not known."""
     space = search.search_space.get("momentum" if rate == "damping" else rate, {})
     start, end = space.get("min_value"), space.get("max_value")

@@ -16,15 +16,16 @@ these are too few, all measurements share the error. A spike in the gradient of 
 fill a whole phase.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from dbtool.analysis.censored import Floats
 from dbtool.analysis.interval import NOTHING_KNOWN, Interval
 from dbtool.analysis.kinds import typed_rows
 from dbtool.analysis.learning_rates import NEARLY
@@ -32,11 +33,6 @@ from dbtool.core.resources import query
 from dbtool.store.questions import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from dbtool.analysis.censored import Floats
     from dbtool.store.releases import Releases
 
 PHASES = 3
@@ -86,7 +82,7 @@ def noise_scale(
     return Interval(float(traces.sum() / norms.sum()) if is_closed else None, low, high)
 
 
-def moments_of_trials(db: Releases, trials: pl.DataFrame) -> pl.DataFrame:
+def moments_of_trials(db: "Releases", trials: pl.DataFrame) -> pl.DataFrame:
     """Return the moments measured along trials, one row each; empty where there are none.
 
     Args:

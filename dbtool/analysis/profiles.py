@@ -11,24 +11,16 @@ comes second: without the best, the order of the others may change (Gould and Sc
 Transactions on Mathematical Software 43, article 15).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+import polars as pl
 
-from dbtool.analysis.comparison import quarter_of_fewest
+from dbtool.analysis.censored import Floats
+from dbtool.analysis.comparison import Task, Tasks, quarter_of_fewest
 from dbtool.analysis.kinds import typed_rows
+from dbtool.analysis.searches import Search
 from dbtool.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import polars as pl
-
-    from dbtool.analysis.censored import Floats
-    from dbtool.analysis.comparison import Task, Tasks
-    from dbtool.analysis.searches import Search
 
 PROFILE_FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 # A ratio that equals a factor on paper counts as within it.

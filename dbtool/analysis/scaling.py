@@ -1,30 +1,19 @@
 """How far larger batches help on a workload: all answers from the trials of its studies."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dbtool.analysis.costs import runs
-from dbtool.analysis.critical import FORMS, StepsAt, fit_curve
-from dbtool.analysis.interval import NOTHING_KNOWN
-from dbtool.analysis.learning_rates import best_rate, fit_laws
-from dbtool.analysis.searches import equal_trials
+from dbtool.analysis.costs import BestRun, StepTime, runs
+from dbtool.analysis.critical import FORMS, FittedCurve, StepsAt, fit_curve
+from dbtool.analysis.interval import NOTHING_KNOWN, Interval
+from dbtool.analysis.kinds import Form
+from dbtool.analysis.learning_rates import BestRate, Rate, RateLaw, best_rate, fit_laws
+from dbtool.analysis.searches import Search, equal_trials
 from dbtool.core.checks import require_number, require_whole
 from dbtool.core.errors import unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dbtool.analysis.costs import BestRun, StepTime
-    from dbtool.analysis.critical import FittedCurve
-    from dbtool.analysis.interval import Interval
-    from dbtool.analysis.kinds import Form
-    from dbtool.analysis.learning_rates import BestRate, Rate, RateLaw
-    from dbtool.analysis.searches import Search
 
 
 @dataclass(frozen=True)

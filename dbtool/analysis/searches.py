@@ -8,26 +8,20 @@ Trials of quasi-random searches are not independent. They cover the space more e
 formulas here assume, so their intervals are more often too wide than too narrow.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.special import bdtr
 
+from dbtool.analysis.censored import Floats
 from dbtool.analysis.critical import StepsAt
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from dbtool.analysis.censored import Floats
 
 FEWEST_TRIALS = 5
 """Searches with fewer trials are dropped, so that the rest can be compared at more."""
@@ -66,11 +60,11 @@ class Search:
     windowed: bool = False
     stopped: bool = False
     ended: bool = False
-    settings: Sequence[Search] = ()
+    settings: "Sequence[Search]" = ()
     errors: Floats | None = None
 
     @property
-    def replicates(self) -> Search | None:
+    def replicates(self) -> "Search | None":
         """Return the replicates of a study of one setting, which is no search; else None."""
         return self.settings[0] if len(self.settings) == 1 else None
 
@@ -109,12 +103,12 @@ class Search:
         error = 0.0 if self.errors is None else float(self.errors[np.argmax(self.steps == upper)])
         return StepsAt(self.batch_size, float(lower), float(upper), error)
 
-    def of(self, trials: NDArray[np.int64]) -> Search:
+    def of(self, trials: NDArray[np.int64]) -> Self:
         """Return the search with only these of its trials."""
         arrays = ("after", "steps", "learning_rate", "momentum")
         return replace(self, **{name: getattr(self, name)[trials] for name in arrays})
 
-    def with_medians(self, settings: Sequence[Search]) -> Search:
+    def with_medians(self, settings: "Sequence[Search]") -> "Search":
         """Return the search of these settings, each by the medians of its replicates."""
 
         def medians(name: str) -> Floats:
