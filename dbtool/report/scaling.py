@@ -1,16 +1,17 @@
 """The report on how far larger batches help: words, rows and a figure from one analysis."""
 
-from __future__ import annotations
-
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from dbtool.analysis.answers import answers_of_table, answers_of_trials
+from dbtool.analysis.answers import Answer, answers_of_table, answers_of_trials
 from dbtool.analysis.branches import branch_rows, branches_of
 from dbtool.analysis.comparison import comparison_rows, tasks_of
 from dbtool.analysis.costs import step_time as read_step_time
+from dbtool.analysis.kinds import Form
 from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
 from dbtool.analysis.profiles import performance_profiles
 from dbtool.analysis.scaling import Settings
@@ -24,16 +25,11 @@ from dbtool.report.tables import (
     rows_of_answers,
 )
 from dbtool.report.words import PARAGRAPHS, in_short, law_sentence, sentences
+from dbtool.store.releases import Releases
 from dbtool.store.tables import TABLE_FILE, positive, text_table
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from dbtool.analysis.answers import Answer
-    from dbtool.analysis.kinds import Form
     from dbtool.figures.plot import Plot
-    from dbtool.store.releases import Releases
 
 _IN_SHORT = ("tradeoff", "overhead", "perfect_to", "useful_to")
 
@@ -198,7 +194,7 @@ class ScalingReport:
         self,
         width: float | None = None,
         on_left_out: Callable[[str], None] = lambda _reason: None,
-    ) -> Plot:
+    ) -> "Plot":
         """Draw the steps to result of each workload, a panel each, with the fit and its findings.
 
         Of several goals the critical batch size against the goal is drawn instead.
