@@ -1,34 +1,25 @@
 """Figures written as files, many at once on several cores."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 from polars import selectors
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import expanded, reason_of, write_whole
-from dbtool.figures.points import NoDataError, keep_crossings, past, read_points
-from dbtool.figures.specs import DATA_FORMATS, FORMATS
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
-    from pathlib import Path
-
-    from dbtool.figures.points import Points, Request
-    from dbtool.figures.specs import FigureLayout, FigureSpec
-    from dbtool.store.releases import Releases
-
+from dbtool.figures.points import NoDataError, Points, Request, keep_crossings, past, read_points
+from dbtool.figures.specs import DATA_FORMATS, FORMATS, FigureLayout, FigureSpec
+from dbtool.store.releases import Releases
 
 CAPTION_FORMAT = "txt"
 _FEWEST_FOR_PROCESSES = 6  # starting processes takes as long as drawing a few figures

@@ -1,8 +1,6 @@
 """The caption of a figure: what a point is, where it comes from, and what is missing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -10,14 +8,9 @@ from dbtool import __version__
 from dbtool.core.errors import counted
 from dbtool.figures.kinds import RENDERERS, goal_of, panels_of
 from dbtool.figures.names import readable, sentence
-from dbtool.figures.points import past
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from dbtool.figures.panels import Panel, Renderer
-    from dbtool.figures.points import Points
-    from dbtool.figures.specs import FigureSpec
+from dbtool.figures.panels import Panel, Renderer
+from dbtool.figures.points import Points, past
+from dbtool.figures.specs import FigureSpec
 
 MOST_RELEASES = 3  # the legend names more releases than this, and the terminal what they lack
 MOST_NAMED = 10  # the CSV of points has the names of more missing panels than this

@@ -4,14 +4,13 @@ Matplotlib's constrained layout places the panels; how high the figure is, with 
 under them, follows from the number of lines.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox, ScaledTranslation
@@ -21,6 +20,7 @@ from dbtool.figures.caption import short_caption, title_of
 from dbtool.figures.kinds import panels_of
 from dbtool.figures.legend import (
     Legend,
+    Stack,
     Text,
     balanced_lines,
     draw_stack,
@@ -31,19 +31,10 @@ from dbtool.figures.legend import (
     releases_of,
     shared_names,
 )
+from dbtool.figures.panels import Panel
+from dbtool.figures.points import Points
 from dbtool.figures.scales import Size
-from dbtool.figures.specs import FigureLayout
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-
-    from dbtool.figures.legend import Stack
-    from dbtool.figures.panels import Panel
-    from dbtool.figures.points import Points
-    from dbtool.figures.specs import FigureSpec
-
+from dbtool.figures.specs import FigureLayout, FigureSpec
 
 # Inches round the figure, and what stands beside and between axes at most, from which follows how
 # wide these are; constrained layout sees to it that nothing overlaps.

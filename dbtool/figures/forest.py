@@ -1,26 +1,18 @@
 """Renderers of critical batch sizes: a line a workload, and all curves in units of their own."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
 from dbtool.core.errors import counted
 from dbtool.figures.legend import lines_of, width_of
 from dbtool.figures.names import readable
-from dbtool.figures.panels import Renderer
+from dbtool.figures.panels import Curve, Panel, Renderer
 from dbtool.figures.scales import Size, Span, set_scales, span_of
 from dbtool.figures.style import FAINT, INK, KEY, MARKERS, TINY, dots
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import polars as pl
-    from matplotlib.axes import Axes
-
-    from dbtool.figures.panels import Curve, Panel
-
 
 # Names take at most this share of the axes, and more lines where they need more room.
 _MOST_FOR_NAMES = 0.55

@@ -3,28 +3,20 @@
 A renderer computes no result: the SQL has.
 """
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 from dbtool.figures.forest import ForestRenderer, UnitsRenderer
 from dbtool.figures.lines import LineRenderer
 from dbtool.figures.names import goal_words, readable, sentence
-from dbtool.figures.panels import Curve, Panel
-from dbtool.figures.points import first_of
+from dbtool.figures.panels import Curve, Panel, Renderer
+from dbtool.figures.points import Points, first_of
+from dbtool.figures.specs import FigureSpec, PanelKind
 from dbtool.figures.style import colours
 from dbtool.figures.trials import CurveRenderer, GridRenderer, ScatterRenderer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dbtool.figures.panels import Renderer
-    from dbtool.figures.points import Points
-    from dbtool.figures.specs import FigureSpec, PanelKind
-
 
 _FEWEST = "the fewest steps to the goal of any trial"
 

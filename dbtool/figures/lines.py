@@ -1,30 +1,22 @@
 """The renderer of lines: points against batch size or sparsity, with what they compare to."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 
 from dbtool.core.errors import counted
 from dbtool.figures import style
 from dbtool.figures.names import readable
-from dbtool.figures.panels import Renderer
+from dbtool.figures.panels import Curve, Panel, Renderer
 from dbtool.figures.scales import Size, Span, equal_octaves, given_span, set_scales, span_of
 from dbtool.figures.scaling import NOTE, draw_findings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from matplotlib.axes import Axes
-
-    from dbtool.figures.panels import Curve, Panel
-    from dbtool.figures.specs import Scale
-
+from dbtool.figures.specs import Scale
 
 MARGIN = 0.7  # octaves between the outermost points and the ends of an axis
 FEWEST_OCTAVES = 4.0

@@ -1,17 +1,12 @@
 """What people call the names that the database uses, and names that form a sequence."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from dbtool.core.contract import is_maximized
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Name(msgspec.Struct, frozen=True):

@@ -1,9 +1,8 @@
 """What is drawn, a panel with its curves, and what draws it, a renderer."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +10,13 @@ import polars as pl
 
 from dbtool.core.errors import counted
 from dbtool.figures.points import first_of
+from dbtool.figures.specs import PanelKind, Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.axes import Axes
 
     from dbtool.figures.scales import Size
     from dbtool.figures.scaling import Findings
-    from dbtool.figures.specs import PanelKind, Scale
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ class Panel:
     """
 
     kind: PanelKind
-    renderer: Renderer
+    renderer: "Renderer"
     title: str
     goal: str
     labels: tuple[str, str]
@@ -77,7 +74,7 @@ class Panel:
     curves: Sequence[Curve]
     releases: int
     hidden: Sequence[str] = ()
-    findings: Findings | None = None
+    findings: "Findings | None" = None
 
     @property
     def is_by_release(self) -> bool:
@@ -118,7 +115,7 @@ class Renderer(ABC):
     aspects: tuple[float, float, float]
 
     @abstractmethod
-    def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
+    def draw(self, axes: "Axes", panel: Panel, size: "Size") -> None:
         """Draw a panel into empty axes: scales, ticks, and every point."""
 
     @abstractmethod

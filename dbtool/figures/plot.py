@@ -1,15 +1,17 @@
 """Drawn figures: for Python users, as files, and for the explorer's page."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 from dbtool import __version__
 from dbtool.core.errors import counted
@@ -19,25 +21,17 @@ from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
 from dbtool.figures.legend import names_of, shared_names
 from dbtool.figures.names import readable
-from dbtool.figures.points import NoDataError, keep_crossings, read_points
+from dbtool.figures.panels import Curve, Panel
+from dbtool.figures.points import NoDataError, Points, Request, keep_crossings, read_points
 from dbtool.figures.scaling import BY_GOAL, SCALING_FIGURE, goal_points, scaling_points
-from dbtool.figures.specs import FigureLayout, find_figure, format_of
+from dbtool.figures.specs import FigureLayout, FigureSpec, find_figure, format_of
 from dbtool.figures.style import ACCENT, DOTS_PER_INCH, RC, Mark, page_colour
 from dbtool.store.questions import chosen_workloads, known_release
+from dbtool.store.releases import Releases
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from matplotlib.figure import Figure
-
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.scaling import Settings
-    from dbtool.figures.panels import Curve, Panel
-    from dbtool.figures.points import Points, Request
-    from dbtool.figures.specs import FigureSpec
-    from dbtool.store.releases import Releases
 
 
 @dataclass(frozen=True)
@@ -124,8 +118,8 @@ def plot(db: Releases, name: str, request: Request, layout: FigureLayout | None 
 
 def plot_scaling(
     db: Releases | None,
-    answers: Sequence[Answer],
-    settings: Settings,
+    answers: "Sequence[Answer]",
+    settings: "Settings",
     width: float | None = None,
     on_left_out: Callable[[str], None] = lambda _reason: None,
 ) -> Plot:

@@ -1,9 +1,8 @@
 """The points of a figure: its query, what the query returned, and what data are missing."""
 
-from __future__ import annotations
-
 import re
 import threading
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +13,13 @@ from dbtool.core.checks import require_goal, require_number, require_whole
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
+from dbtool.figures.specs import FigureSpec
 from dbtool.store.questions import Question, index_question, passage_query
+from dbtool.store.releases import Releases
 from dbtool.store.statements import sql_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from dbtool.figures.scaling import Findings
-    from dbtool.figures.specs import FigureSpec
-    from dbtool.store.releases import Releases
 
 
 LINES = ("fit", "first")
@@ -111,12 +108,12 @@ class Points:
 
     rows: pl.DataFrame
     left_out: pl.DataFrame
-    missing: Mapping[str, Missing]
+    missing: "Mapping[str, Missing]"
     releases: Sequence[str]
     sql: str
     request: Request = field(default_factory=Request)
     searches: Sequence[str] = ()
-    findings: Mapping[int, Findings] = field(default_factory=dict)
+    findings: "Mapping[int, Findings]" = field(default_factory=dict)
 
     @property
     def release(self) -> str:

@@ -1,21 +1,17 @@
 """The registry of figures, with the query of each, and what can be chosen of a picture."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
 from dbtool.core.checks import require_number
 from dbtool.core.errors import UsageError, unknown
 from dbtool.core.resources import queries_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 PanelKind: TypeAlias = Literal[
     "steps_to_result",

@@ -5,24 +5,19 @@ where they differ in a number, from SEQUENCE. An artist's label is the name of i
 after a colon the curve it belongs to: so the key explains what is drawn, and nothing else.
 """
 
-from __future__ import annotations
-
 import colorsys
 import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import ScaledTranslation
 
 from dbtool.figures.names import NAMES, Name, form_a_sequence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from matplotlib.axes import Axes
 
 INK = "#1f2328"
 QUIET = "#5c6470"

@@ -1,28 +1,27 @@
 """Renderers of trials: of a search by what became of them, and of values during training."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
 from dbtool.core.errors import counted
 from dbtool.figures import style
 from dbtool.figures.names import readable
-from dbtool.figures.panels import Renderer
-from dbtool.figures.scales import OCTAVES_A_DECADE, Span, given_span, power, set_scales, span_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
-
-    from dbtool.figures.panels import Curve, Panel
-    from dbtool.figures.scales import Size
-
+from dbtool.figures.panels import Curve, Panel, Renderer
+from dbtool.figures.scales import (
+    OCTAVES_A_DECADE,
+    Size,
+    Span,
+    given_span,
+    power,
+    set_scales,
+    span_of,
+)
 
 ACHIEVED, NOT_ACHIEVED, INFEASIBLE = "goal achieved", "goal not achieved", "infeasible"
 # By the index of a release; the crosses of infeasible trials differ from its dots.
