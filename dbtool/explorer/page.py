@@ -3,29 +3,23 @@
 It has its data in it, or beside it in a release folder on a server.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib
 import json
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.resources import files as resources
 from io import BytesIO
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbtool import __version__
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import finish, unfinished, write_whole
 from dbtool.core.manifest import read_manifest
-from dbtool.explorer.contents import facts_of, write_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from dbtool.explorer.contents import Material
+from dbtool.explorer.contents import Material, facts_of, write_tables
 
 PAGE_TITLE = "Steps to result"
 PAGE = Path("explorer.html")
