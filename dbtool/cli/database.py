@@ -1,8 +1,7 @@
 """Opens releases for a command, and tells what its answer leaves out."""
 
-from __future__ import annotations
-
 import contextlib
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from dbtool.cli.messages import bar, tell
@@ -10,8 +9,6 @@ from dbtool.cli.options import FETCH_UP_TO
 from dbtool.core.errors import few_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from dbtool import database as store
 
 
@@ -22,7 +19,7 @@ def reading(
     *,
     fetch_up_to: int = FETCH_UP_TO,
     option: str = "--db",
-) -> Iterator[store.Database]:
+) -> "Iterator[store.Database]":
     """Open the chosen releases; `fetch_up_to` is in megabytes, `option` named the source."""
     from dbtool.database import open_database
 
@@ -40,7 +37,7 @@ def reading(
 
 
 def tell_unlike_definitions(
-    db: store.Database, workloads: Iterable[str], release: str | None
+    db: "store.Database", workloads: Iterable[str], release: str | None
 ) -> None:
     """Name the workloads whose settings differ between releases, so their steps do not compare."""
     from dbtool.store.questions import chosen_workloads, index_question
@@ -59,7 +56,7 @@ def tell_unlike_definitions(
 
 
 def tell_left_out(
-    db: store.Database,
+    db: "store.Database",
     workloads: Iterable[str],
     metric: str | None,
     goal: object,

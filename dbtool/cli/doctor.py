@@ -1,14 +1,12 @@
 """The command that says what is installed, where data are, and what is missing."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import itertools
 import platform
 import re
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,9 +15,6 @@ from dbtool.core.errors import DbtoolError, few_of
 from dbtool.core.manifest import releases_in
 from dbtool.core.resources import how_to_install
 from dbtool.core.walk import entries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 Row = tuple[str, str, str | None]
 _DISTRIBUTION = "steps-to-result"

@@ -1,7 +1,5 @@
 """The command line's entry point, with its output and exit codes when something goes wrong."""
 
-from __future__ import annotations
-
 import atexit
 import difflib
 import gc
@@ -10,7 +8,8 @@ import os
 import re
 import resource
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from collections.abc import Sequence
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -18,9 +17,6 @@ from typer.exceptions import TyperException
 from dbtool import __version__
 from dbtool.cli.registry import COMMANDS, LazyGroup
 from dbtool.core.errors import DbtoolError, first_sentence, printable, unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 INTERRUPTED = 130
 # How native libraries say it, and the system's loader.

@@ -1,26 +1,23 @@
 """Messages and progress bars on standard error; bars only on a terminal."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from dbtool.core.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import duckdb
     from rich.progress import Progress, ProgressColumn, TaskID
 
-    OnProgress = Callable[[int, int], None]
-    OnDownload = Callable[[str, int, int | None], None]
-    OnRetry = Callable[[str, float], None]
-    Unit = Literal["bytes", "shards", "files", "measurements", "workloads", "figures", "percent"]
+OnProgress = Callable[[int, int], None]
+OnDownload = Callable[[str, int, int | None], None]
+OnRetry = Callable[[str, float], None]
+Unit = Literal["bytes", "shards", "files", "measurements", "workloads", "figures", "percent"]
 
 _SECONDS_BEFORE_IT_SHOWS = 0.5
 _SECONDS_A_FRAME = 0.2
@@ -63,7 +60,7 @@ def bar(description: str, unit: Unit = "shards") -> Iterator[OnProgress]:
 
 
 @contextlib.contextmanager
-def query_bar(connection: duckdb.DuckDBPyConnection) -> Iterator[Callable[[], None]]:
+def query_bar(connection: "duckdb.DuckDBPyConnection") -> Iterator[Callable[[], None]]:
     """Show what share of the block's query is done.
 
     Args:
@@ -122,7 +119,7 @@ def download_bar() -> Iterator[tuple[OnDownload, OnRetry]]:
         yield on_progress, on_retry
 
 
-def _progress(unit: Unit) -> Progress:
+def _progress(unit: Unit) -> "Progress":
     from rich import progress
     from rich.console import Console
 

@@ -1,9 +1,8 @@
 """Prints the rows of a query on standard output, in any of the formats, as they arrive."""
 
-from __future__ import annotations
-
 import itertools
 import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -17,8 +16,6 @@ from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 from dbtool.store.statements import RowStream, streamed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
     from dbtool.store.questions import Question
 
 _NESTED = frozenset({"map", "struct", "tuple", "list", "array", "union"})
@@ -80,7 +77,7 @@ def require_printable(output_format: Format) -> None:
 
 def print_rows(
     cursor: duckdb.DuckDBPyConnection,
-    question: Question,
+    question: "Question",
     output_format: Format,
     limit: int | None = None,
     on_rows: Callable[[], None] = lambda: None,

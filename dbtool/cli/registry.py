@@ -1,13 +1,12 @@
 """The list of commands, and the group that imports a command only when it is called."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import itertools
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import typer
 import typer.main
@@ -15,10 +14,6 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from dbtool.cli.options import SHARED
 from dbtool.core.errors import UsageError, unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 # The first line of each function's docstring, kept here so that listing imports nothing.
 GROUPS: Mapping[str, Mapping[str, str]] = {

@@ -1,13 +1,12 @@
 """The columns of rows that are printed, and rows as text: an aligned table, Markdown or LaTeX."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import operator
 import shutil
 import sys
 import textwrap
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,6 @@ from dbtool.cli.options import Format
 from dbtool.core.errors import UsageError, closest, few_of, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
     from dbtool.cli.output import TypedRows
 
 # These rows set the widths; later rows keep them, so memory stays small.
@@ -82,7 +79,7 @@ class View:
         return [names.index(name) for name in chosen if name in names]
 
 
-def print_text(rows: TypedRows, output_format: Format, view: View) -> None:
+def print_text(rows: "TypedRows", output_format: Format, view: View) -> None:
     """Print rows as a table, as Markdown or as LaTeX; see `dbtool.cli.output.print_rows`."""
     names = [" ".join(printable(name).split()) for name in rows.schema.names]
     right = [kind.id in _NUMERIC for kind in rows.types]
@@ -94,7 +91,7 @@ def print_text(rows: TypedRows, output_format: Format, view: View) -> None:
         _print_table(names, right, _text_rows(rows, null=_NULL), view)
 
 
-def _text_rows(rows: TypedRows, null: str) -> Iterator[list[str]]:
+def _text_rows(rows: "TypedRows", null: str) -> Iterator[list[str]]:
     """Yield the cells of each row, each on one line."""
     nested = rows.nested
     for table in rows.plain():
