@@ -3,23 +3,18 @@
 Macros, views and common table expressions become one list of the latter.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import sqlglot
 from sqlglot import exp
 
 from dbtool.core.errors import UsageError
 from dbtool.core.index import TABLES
+from dbtool.core.manifest import About
 from dbtool.core.resources import schema_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from dbtool.core.manifest import About
 
 _PASSED_ON = "query_table"
 _IS_RESOLVED = "is_resolved"

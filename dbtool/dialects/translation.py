@@ -1,9 +1,8 @@
 """Translates queries over the views and macros of schema/ to the SQL of other engines."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import sqlglot
 from sqlglot import exp, transforms
@@ -20,12 +19,8 @@ from sqlglot.optimizer.simplify import simplify
 from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.errors import UsageError
 from dbtool.core.index import SCHEMAS
+from dbtool.core.manifest import About
 from dbtool.dialects.expansion import SOURCE, definitions, namespace, written_out
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dbtool.core.manifest import About
 
 
 class _Arrow(Postgres):
