@@ -5,9 +5,8 @@ Example:
         Trainer(model, callbacks=[dbtool.callbacks.huggingface(trial)], …).train()
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,10 @@ from dbtool.sources.numbers import TRANSFORMS
 from dbtool.sources.tables import words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dbtool.sources.recorder import Recorder
 
 
-def huggingface(trial: Recorder) -> Any:
+def huggingface(trial: "Recorder") -> Any:
     """Return a callback for the Trainer of transformers, which records at each log."""
     from transformers import TrainerCallback
 
@@ -35,7 +32,7 @@ def huggingface(trial: Recorder) -> Any:
     return Callback()
 
 
-def lightning(trial: Recorder) -> Any:
+def lightning(trial: "Recorder") -> Any:
     """Return a callback for Lightning's Trainer: the loss of each update, and evaluations."""
     from lightning.pytorch import Callback as Base
 
@@ -61,7 +58,7 @@ def lightning(trial: Recorder) -> Any:
     return Callback()
 
 
-def keras(trial: Recorder) -> Any:
+def keras(trial: "Recorder") -> Any:
     """Return a callback for Keras' `fit`, which records at the end of each epoch."""
     from keras.callbacks import Callback as Base
 

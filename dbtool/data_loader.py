@@ -14,12 +14,10 @@ sorted by step, even where its file had another order. A metric without a value 
 rows of a study has no column. Nothing is printed.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections import OrderedDict
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -39,13 +37,12 @@ except ImportError as error:
         "dbtool.data_loader returns frames of pandas: install it with `pip install pandas`"
     ) from error
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-    from contextlib import AbstractContextManager
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
-    from dbtool.database import Database
-    from dbtool.release.selection import ExportedStudy
+from dbtool.database import Database
+from dbtool.release.selection import ExportedStudy
 
 _FEWEST_PARTS = 3  # DATASET/MODEL/OPTIMIZER
 
