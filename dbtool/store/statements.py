@@ -1,17 +1,23 @@
 """Checks and runs a query of the user's own."""
 
+from __future__ import annotations
+
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
-from duckdb.sqltypes import DuckDBPyType
 
 from dbtool.core.errors import DbtoolError, UsageError
+
+if TYPE_CHECKING:
+    # DuckDB reports types that annotations keep as leaked, where a process that draws ends.
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from duckdb.sqltypes import DuckDBPyType
 
 # DuckDB 1's `sql` blocks Python while it collects the rows of a query with values, and does so for
 # ever where the threads that read them wait for Python; DuckDB 2 copies the rows of `execute`.

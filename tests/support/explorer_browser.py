@@ -249,4 +249,6 @@ def in_bash(command: str) -> str:
         env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
     )
     assert done.returncode == 0, done.stderr
+    # As nanobind, by which Python calls DuckDB, says of objects that outlive a process's Python.
+    assert "leaked" not in done.stderr
     return done.stdout
