@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from dbtool.core.contract import SHARD_FORMAT
-from dbtool.core.index import Index
-from dbtool.core.manifest import Manifest
 from dbtool.core.resources import schema_folder, schema_version
-from dbtool.store.opening import OpenRelease, make_relations
+from dbtool.store.relations import make_relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,7 +65,7 @@ def main() -> None:
 def document() -> str:
     """The document."""
     with duckdb.connect() as connection:
-        make_relations(connection, [_empty_release()])
+        make_relations(connection, [])
         views = "\n".join(_view(connection, name) for name in VIEWS)
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
         version=schema_version(),
@@ -76,11 +74,6 @@ def document() -> str:
         macros="\n".join(macros()),
         shards="\n".join(_shard()),
     )
-
-
-def _empty_release() -> OpenRelease:
-    manifest = Manifest(release="none", dbtool="", schema_version=schema_version(), files=())
-    return OpenRelease(manifest, Index().tables(), [])
 
 
 def read_comment(comment: str) -> Meaning:

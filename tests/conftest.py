@@ -63,10 +63,20 @@ def _away_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         assert not list(Path().iterdir()), "a test wrote into the folder that it was started in"
 
 
+@pytest.fixture(scope="session")
+def _views(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the cache that depends on nothing but the code."""
+    return tmp_path_factory.mktemp("views")
+
+
 @pytest.fixture(autouse=True)
-def _own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _own_folders(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, _views: Path
+) -> None:
     """Keeps a test away from the database and caches of the person who runs it."""
     home: Path = tmp_path_factory.mktemp("home")
+    (home / "cache" / "dbtool").mkdir(parents=True)
+    (home / "cache" / "dbtool" / "views").symlink_to(_views)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))

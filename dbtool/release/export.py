@@ -30,7 +30,7 @@ from dbtool.release.selection import (
     select,
     trial_ids,
 )
-from dbtool.store.opening import schema_statements
+from dbtool.store.relations import schema_statements
 from dbtool.store.releases import Releases
 from dbtool.store.statements import interruptible, sql_text, table_of
 

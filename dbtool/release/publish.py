@@ -31,7 +31,7 @@ from dbtool.release.descriptions import card, croissant
 from dbtool.release.layout import BIBTEX, CARD, CITATION, SCRIPT, SHARDS, sums
 from dbtool.release.reduction import WHOLE, Reduction, write_reduced
 from dbtool.store.locations import release_folder
-from dbtool.store.opening import schema_statements
+from dbtool.store.relations import schema_statements
 from dbtool.store.shard_files import copy_shard, in_threads, read_whole, sound_shard
 from dbtool.store.statements import sql_text
 

@@ -1,32 +1,25 @@
 """Opens releases for queries of any origin, which can read these releases and nothing else."""
 
 import contextlib
-import functools
 import glob
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-import msgspec
-import pyarrow as pa
 
-from dbtool.core.catalog import figure_curves
-from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.errors import DbtoolError, first_sentence
 from dbtool.core.http import without_secrets
-from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
-from dbtool.core.manifest import Manifest
 from dbtool.core.release import read_release
-from dbtool.core.resources import schema_text
 from dbtool.core.walk import is_file
 from dbtool.store.locations import Location
+from dbtool.store.relations import OpenRelease, make_relations
 from dbtool.store.shard_files import ShardCheck
-from dbtool.store.statements import interruptible, sql_text
+from dbtool.store.statements import interruptible
 
 if TYPE_CHECKING:
     from dbtool.store.remote import RemoteFiles
@@ -45,28 +38,9 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 FETCH_BYTES = 100_000_000
 """Default limit on the bytes of shards that a query fetches from servers."""
 _FEWEST_THREADS_TO_FETCH = 8
-# DuckDB 1 does not have this error; it waits instead.
+# DuckDB 1 does not have this error; it waits until the query ends.
 _BUSY = getattr(duckdb, "ResourceInUseException", ())
 _SECONDS_BETWEEN_TRIES = 0.001
-_CURVE_COLUMNS = {
-    **dict.fromkeys(
-        ("figure", "panel", "series", "workload", "metric", "metaparameter"), "VARCHAR"
-    ),
-    **dict.fromkeys(("panel_order", "series_order", "batch_size"), "INTEGER"),
-    **dict.fromkeys(("asked_trials", "normalise_at", "most_steps"), "BIGINT"),
-    **dict.fromkeys(("goal_inclusive", "relative"), "BOOLEAN"),
-    **dict.fromkeys(("sparsity", "goal", "budget", "most_examples", "label_smoothing"), "DOUBLE"),
-    **dict.fromkeys(("x_from", "x_to", "y_from", "y_to"), "DOUBLE"),
-}
-
-
-@dataclass(frozen=True)
-class OpenRelease:
-    """An open release: its index by file name, and the paths by which DuckDB opens its shards."""
-
-    manifest: Manifest
-    index: Mapping[str, pa.Table]
-    shards: Sequence[str]
 
 
 @dataclass
@@ -115,13 +89,16 @@ class Opened:
 
 
 def _close(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Interrupt what another thread runs on a cursor, since DuckDB 2 refuses to close it before."""
-    while True:
-        try:
-            return cursor.close()
-        except _BUSY:
+    """Close a cursor, and end what another thread asks on it; DuckDB 2 refuses to until then."""
+    # What is closed already cannot be interrupted.
+    with contextlib.suppress(duckdb.ConnectionException):
+        while True:
             cursor.interrupt()
-            time.sleep(_SECONDS_BETWEEN_TRIES)
+            try:
+                return cursor.close()
+            except _BUSY:
+                time.sleep(_SECONDS_BETWEEN_TRIES)
+    return None
 
 
 def open_location(location: Location, fetch_up_to: int = FETCH_BYTES) -> Opened:
@@ -199,76 +176,3 @@ def _refuse_twice(releases: Sequence[OpenRelease], folders: Sequence[Path]) -> N
                 "the other with --db"
             )
         first[name] = folder
-
-
-def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]) -> None:
-    """Create the relations, views and macros of releases in an empty database.
-
-    The index is copied, so that a writer that adds to a release does not change it here.
-    """
-    connection.execute("CREATE SCHEMA stored")
-    connection.execute(
-        "CREATE TABLE stored.releases "
-        "(position INTEGER, release VARCHAR, title VARCHAR, licence VARCHAR, citation VARCHAR)"
-    )
-    for position, each in enumerate(releases):
-        about = each.manifest
-        row = (position, about.release, about.title, about.licence, about.citation)
-        connection.execute("INSERT INTO stored.releases VALUES (?, ?, ?, ?, ?)", row)
-    for name in (WORKLOADS, STUDIES, TRIALS):
-        _make_index(connection, name, releases)
-    # Views and macros look at what they read, which takes longer where that is a list of files.
-    connection.execute(f"CREATE VIEW stored.measurements AS {_measurements([])}")
-    for statements in schema_statements():
-        connection.execute(statements)
-    connection.execute(f"CREATE OR REPLACE VIEW stored.measurements AS {_measurements(releases)}")
-
-
-def schema_statements() -> Iterator[str]:
-    """Yield the statements that create the views and macros over the relations in `stored`."""
-    yield _curves_view()
-    yield from map(schema_text, ("functions", "views", "macros", "figures", "bands", "comments"))
-
-
-@functools.cache
-def _curves_view() -> str:
-    """Return the statement that creates stored.figure_curves, which needs no file."""
-    curves, columns = (
-        msgspec.json.encode(each).decode() for each in (figure_curves(), [_CURVE_COLUMNS])
-    )
-    return (
-        "CREATE VIEW stored.figure_curves AS "
-        f"SELECT unnest(from_json({sql_text(curves)}, {sql_text(columns)}), recursive := true);"
-    )
-
-
-def _make_index(
-    connection: duckdb.DuckDBPyConnection, name: str, releases: Sequence[OpenRelease]
-) -> None:
-    """Create the relation of one of the index's tables."""
-    parts = []
-    for position, each in enumerate(releases):
-        connection.register(f"incoming_{position}", each.index[name])
-        release = sql_text(each.manifest.release)
-        parts.append(f"SELECT {release} AS release, * FROM incoming_{position}")  # noqa: S608 (quoted)
-    connection.execute(f"CREATE TEMP VIEW incoming AS {' UNION ALL '.join(parts)}")
-    connection.execute(schema_text(f"index/{name.removesuffix('.parquet')}"))
-    connection.execute("DROP VIEW incoming")
-    for position in range(len(releases)):
-        connection.unregister(f"incoming_{position}")
-
-
-def _measurements(releases: Sequence[OpenRelease]) -> str:
-    """Return the query of stored.measurements: each release's shards, pruned by folder."""
-    parts = [
-        f"SELECT {sql_text(each.manifest.release)} AS release, * "  # noqa: S608 (quoted)
-        f"FROM read_parquet([{', '.join(sql_text(glob.escape(path)) for path in each.shards)}], "
-        "hive_partitioning = true, "
-        "hive_types = {'workload': VARCHAR, 'batch_size': INTEGER})"
-        for each in releases
-        if each.shards
-    ]
-    if parts:
-        return " UNION ALL BY NAME ".join(parts)
-    columns = [f"NULL::{sql_type(field.type)} AS {field.name}" for field in shard_schema()]
-    return f"SELECT NULL::VARCHAR AS release, {', '.join(columns)} WHERE false"

@@ -28,7 +28,7 @@ from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, Manifest, ReleaseFile, parse_manifest
 from dbtool.core.release import parse_index
 from dbtool.core.shards import read_footer
-from dbtool.store.opening import OpenRelease
+from dbtool.store.relations import OpenRelease
 from dbtool.store.shard_files import listed_shard
 
 PROTOCOL = "release"

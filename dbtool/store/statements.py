@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # DuckDB 1's `sql` blocks Python while it collects the rows of a query with values, and does so for
 # ever where the threads that read them wait for Python; DuckDB 2 copies the rows of `execute`.
-_IS_1 = duckdb.__version__.startswith("1.")
+IS_1 = duckdb.__version__.startswith("1.")
 _ANALYZE = re.compile(rb"\banaly[sz]e\b", re.IGNORECASE)
 # The functions in a query that DuckDB parsed. In its JSON, quotes within texts are escaped.
 _FUNCTION = re.compile(r'"function_name":"((?:[^"\\]|\\.)*)"')
@@ -116,7 +116,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, query: str) -> str | None:
 
 def _looks_values_up(statements: Sequence[duckdb.Statement]) -> bool:
     """Whether DuckDB would first query a column's values for a type, and then run another query."""
-    if _IS_1:
+    if IS_1:
         return len(statements) > 1 and _kind(statements[0]) == duckdb.StatementType.CREATE
     return any(_kind(statement) == duckdb.StatementType.MULTI for statement in statements)
 
@@ -145,7 +145,7 @@ def table_of(
     """Return the rows of a statement with values of its parameters, or raise a duckdb.Error."""
 
     def run() -> pa.Table:
-        if _IS_1:
+        if IS_1:
             return cursor.execute(query, dict(values)).to_arrow_table()
         return cursor.sql(query, params=dict(values) or None).to_arrow_table()
 
@@ -180,7 +180,7 @@ def streamed(
     """
 
     def begin() -> tuple[pa.RecordBatchReader, Sequence[DuckDBPyType]]:
-        if _IS_1:
+        if IS_1:
             cursor.execute(query, dict(values))
             types = [column[1] for column in cursor.description or []]
             return cursor.to_arrow_reader(rows), types
