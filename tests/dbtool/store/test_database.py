@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,12 @@ def test_examples_by_hand(db, definition, examples):
         definition=definition,
     ).rows()
     assert [found for (found,) in rows] == examples
+
+
+def test_scaling_tells_that_batches_grow():
+    with dbtool.open(Path(__file__).parents[3] / "data" / "optimizers_grown") as grown:
+        told = [statements[-1] for _, _, statements in grown.scaling("*").statements()]
+    assert {text[:34] for text in told} == {"Batches grow within its trials: ba"}
 
 
 def test_macros_tell_the_metaparameters_of_the_best_trial(db):
