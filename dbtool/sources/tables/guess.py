@@ -44,7 +44,11 @@ def guess(*folders: Path) -> Guess:
         RunsError: a file is malformed, or has no history, as `read_own_runs` says.
     """
     if len(folders) != 1 or not folders[0].is_dir():
-        raise UsageError("--guess takes one folder: that with the files of your runs")
+        beside = folders[0].parent if folders and folders[0].is_file() else "FOLDER"
+        raise UsageError(
+            "--guess takes one folder, that with the files of your runs: `dbtool ingest --guess "
+            f"{shlex.quote(str(beside))}`"
+        )
     [folder] = folders
     if is_release(folder):
         again = f"dbtool ingest {shlex.quote(str(folder))}"
