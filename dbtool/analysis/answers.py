@@ -135,7 +135,8 @@ def _scaling(rows: pl.DataFrame, settings: Settings) -> Scaling:
         )
         steps = [(size, np.array(each)) for size, each in of_sizes.iter_rows()]
         medians = [(size, middle(each), *spread(each)) for size, each in steps]
-    medians = [each for each in medians if math.isfinite(each[1])]
+    unreached = sorted({*rows["batch_size"]} - {each[0] for each in medians if each[1] < math.inf})
+    medians = [each for each in medians if each[1] < math.inf]
     counts, deviations = [each[2] for each in medians], [each[3] for each in medians]
     errors = median_errors(counts, deviations).tolist()
     known = [
@@ -144,7 +145,7 @@ def _scaling(rows: pl.DataFrame, settings: Settings) -> Scaling:
     ]
     found = scaling_of_steps(known, settings)
     replicates = (int(min(counts)), int(max(counts))) if max(counts, default=1) > 1 else None
-    return replace(found, replicates=replicates)
+    return replace(found, replicates=replicates, unreached=unreached)
 
 
 def register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -88,6 +88,7 @@ class Scaling:
         left_out: batch sizes that had fewer trials.
         diverged: batch sizes at which half of all searches with that many trials diverge
             throughout.
+        unreached: batch sizes that missed the goal, after a number of steps that is not known.
         ended: batch sizes at which the search ended before it could reach the goal.
         windowed: batch sizes that were searched only near the best of another one.
         wide: batch sizes that were searched in the whole space, where some were windowed: with as
@@ -117,6 +118,7 @@ class Scaling:
     replicates: tuple[int, int] | None = None
     left_out: Sequence[int] = ()
     diverged: Sequence[int] = ()
+    unreached: Sequence[float] = ()
     ended: Sequence[int] = ()
     windowed: Sequence[int] = ()
     wide: Sequence[int] = ()
@@ -155,7 +157,8 @@ class Scaling:
         larger = [most * factor for factor in (2, 4, 8)]
         sizes = smaller * (verdict != "lower_bound") + larger * (verdict != "upper_bound")
         measured = {each.batch_size for each in self.steps}
-        return [size for size in sizes if size not in measured | {*self.left_out, *self.diverged}]
+        known = measured.union(self.left_out, self.diverged, self.unreached)
+        return [size for size in sizes if size not in known]
 
 
 def scaling_of_searches(given: Sequence[Search], settings: Settings) -> Scaling:

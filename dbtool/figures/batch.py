@@ -17,7 +17,15 @@ from polars import selectors
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import expanded, reason_of, write_whole
-from dbtool.figures.points import NoDataError, Points, Request, keep_crossings, past, read_points
+from dbtool.figures.points import (
+    NoDataError,
+    Points,
+    Request,
+    keep_crossings,
+    past,
+    read_points,
+    require_no_other_table,
+)
 from dbtool.figures.specs import DATA_FORMATS, FORMATS, FigureLayout, FigureSpec
 from dbtool.store.releases import Releases
 
@@ -98,8 +106,12 @@ def write_figure(
     a layout the picture has the one that suits it; a caption that is to be a file is FIGURE.txt.
 
     Raises:
+        UsageError: another table is in the way.
         OSError: the folder cannot be written to.
     """
+    csv = folder / f"{spec.name}.csv"
+    if "csv" in formats:
+        require_no_other_table(csv)
     lines = []
     for release, missing in points.missing.items():
         ways = f"; to fill: {missing.ways}" if missing.ways else ""
@@ -122,7 +134,6 @@ def write_figure(
         drawn = (name for name in formats if name not in contents)
         contents |= {name: saved(figure, points, spec, name) for name in drawn}
     earlier = _earlier(spec, folder)
-    csv = folder / f"{spec.name}.csv"
     if "csv" not in formats or csv not in earlier or csv.read_bytes() == contents["csv"]:
         earlier = []
     folder.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,14 @@ from dbtool.figures.kinds import panels_of
 from dbtool.figures.legend import names_of, shared_names
 from dbtool.figures.names import readable
 from dbtool.figures.panels import Curve, Panel
-from dbtool.figures.points import NoDataError, Points, Request, keep_crossings, read_points
+from dbtool.figures.points import (
+    NoDataError,
+    Points,
+    Request,
+    keep_crossings,
+    read_points,
+    require_no_other_table,
+)
 from dbtool.figures.scaling import BY_GOAL, SCALING_FIGURE, goal_points, scaling_points
 from dbtool.figures.specs import FigureLayout, FigureSpec, find_figure, format_of
 from dbtool.figures.style import ACCENT, DOTS_PER_INCH, RC, Mark, page_colour
@@ -84,12 +91,13 @@ class Plot:
         """Write the picture and, beside it, its points as CSV; return both files.
 
         Raises:
-            UsageError: the name ends otherwise than a picture's.
+            UsageError: the name ends otherwise than a picture's, or another table is there.
             OSError: they cannot be written.
         """
         format_of(file)
-        file.parent.mkdir(parents=True, exist_ok=True)
         points = file.with_suffix(".csv")
+        require_no_other_table(points)
+        file.parent.mkdir(parents=True, exist_ok=True)
         picture = self.save(file)
         write_whole(points, self.drawn.csv().encode())
         return [picture, points]

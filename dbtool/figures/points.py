@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -136,6 +137,25 @@ class Points:
     def csv(self) -> str:
         """Return the rows as CSV: one line a point, with an empty y where there is none."""
         return self.rows.write_csv()
+
+
+def require_no_other_table(file: Path) -> None:
+    """Raise an error where a CSV file is there that holds no points of a figure, and would be lost.
+
+    Raises:
+        UsageError: it is there.
+    """
+    try:
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            columns = lines.readline().strip().split(",")
+    except OSError:
+        # Not there, or what cannot be replaced either.
+        return
+    if columns[0] and not {"panel", "series", "x", "y"} <= {*columns}:
+        raise UsageError(
+            f"{file} holds no points of a figure, which would replace it: name another place with "
+            "--out"
+        )
 
 
 def first_of(rows: pl.DataFrame, column: str) -> Any:

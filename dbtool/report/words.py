@@ -216,9 +216,13 @@ def _sources(scaling: Scaling) -> Iterator[str]:
             last = _number(scaling.steps[-1].batch_size)
             sizes = f"{counted(len(scaling.steps), 'batch size')}, {first} to {last}"
         yield f"From {_compared(scaling)}{sizes}."
-    unreached = [each.batch_size for each in scaling.steps if math.isinf(each.upper)]
-    missed = [size for size in unreached if size not in scaling.ended]
+    beyond = [each.batch_size for each in scaling.steps if math.isinf(each.upper)]
+    missed = [size for size in beyond if size not in scaling.ended]
     ended = "At {} steps are unknown, since the search ended first; that counts as a bound."
+    unreached = (
+        "At {} the goal was not reached, which tells nothing without the steps that were run: give "
+        "these as lower, and an empty upper."
+    )
     windowed = (
         f"At {counted(len(scaling.windowed), 'batch size')} the search was in a window around the "
         "best of the next one, in which as many trials come further than in the whole space."
@@ -226,6 +230,7 @@ def _sources(scaling: Scaling) -> Iterator[str]:
     told: tuple[tuple[Sequence[float], str], ...] = (
         (missed, "At {} the goal was not reached; that counts as a bound."),
         (scaling.ended, ended),
+        (scaling.unreached, unreached),
         (scaling.diverged, "At {} most trials diverged, which tells nothing of steps."),
         (scaling.windowed, windowed),
         (scaling.wide, "At {} it was in the whole space: steps there count as a bound."),

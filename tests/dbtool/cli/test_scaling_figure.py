@@ -195,6 +195,24 @@ def test_a_table_of_steps_is_drawn(call, tmp_path):
     assert float(points[0]["tradeoff"]) == pytest.approx(64, rel=0.05)
 
 
+def test_no_other_table_is_replaced_by_points(call, planted, tmp_path, monkeypatch):
+    """Neither the table that is asked about, nor one that is called as the points would be."""
+    monkeypatch.chdir(tmp_path)
+    table, content = Path("steps.csv"), "batch_size,steps\n1,1000\n4,260\n16,75\n64,30\n256,19\n"
+    table.write_text(content)
+    told = "steps.csv holds no points of a figure, which would replace it: name another place"
+    own = ("scaling", "--csv", "steps.csv", "--out")
+    of_database = ("plot", "steps", "--db", str(planted), "--out")
+    for words in ((*own, "steps.png"), (*of_database, ".")):
+        outcome = call(*words)
+        assert (outcome.code, table.read_text()) == (2, content)
+        assert told in outcome.errors
+    # The points of an earlier picture are not in the way.
+    for _ in range(2):
+        assert call(*own, "other.png").code == 0
+        assert call(*of_database, "drawn").code == 0
+
+
 def test_several_goals_are_drawn_as_critical_batch_sizes(planted):
     with open_database(planted) as db:
         report = db.scaling([HYPERBOLA, FEW], goal=[0.5, 0.03])

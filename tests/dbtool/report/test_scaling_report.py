@@ -129,3 +129,17 @@ def test_rows_that_there_are_none_of(found, tmp_path):
     assert of_csv.rows("steps")["steps"].to_list() == [100, 50, 25]
     with pytest.raises(UsageError, match="rows of comparison come from trials, and a table"):
         of_csv.rows("comparison")
+
+
+def test_a_goal_that_was_missed_is_told_and_not_wanted_again():
+    reached = {8: 1000.0, 16: 520.0, 32: 270.0, 64: 150.0, 128: 90.0, 256: 60.0}
+    steps = pl.DataFrame(
+        {"batch_size": [*reached, 512, 1024], "steps": [*reached.values(), None, None]}
+    )
+    for table in (steps, steps.with_columns(n=5, sd=10.0)):
+        [answer] = answers_of_table(table, Settings())
+        assert [each.batch_size for each in answer.scaling.steps] == [*reached]
+        assert answer.scaling.unreached == [512, 1024]
+        assert not {512, 1024} & {*answer.scaling.wanted}
+        told = " ".join(sentences(answer.scaling, Settings()))
+        assert "At 512, 1,024 the goal was not reached, which tells nothing without" in told
