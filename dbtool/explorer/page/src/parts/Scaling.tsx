@@ -87,7 +87,7 @@ function CriticalCard({ state, curves, workloads }: { state: State; curves: read
     <Card
       id="critical"
       title="Critical batch size"
-      about="Where a run takes twice the fewest steps and twice the fewest examples, with 95% intervals."
+      about="The quotient of the fewest examples to the fewest steps, with 95% intervals."
       draw={sizes.length ? (width) => criticalChart(found, sizes, width) : null}
       alt={`Critical batch sizes: ${found.map((each) => `${each.curve.label} ${each.text}`).join("; ")}`}
       columns={CRITICAL}
