@@ -94,7 +94,8 @@ class Database(Releases):
             start: batch size from which scaling is linear; None for the smallest.
             level: level of all intervals.
             curve: `bent` for curves of any bend, or `hyperbola`.
-            against: a workload, to whose critical batch size theirs are compared.
+            against: a workload, to whose critical batch size theirs are compared; where several
+                releases have it, as RELEASE:WORKLOAD.
             sustained: number of evaluations in a row that have to be past the goal.
             step_time: what a step takes on one device, such as `50ms + 0.1ms*B` for B examples; or
                 a CSV file with the columns batch_size and seconds. The report then has the best
@@ -136,15 +137,19 @@ class Database(Releases):
             known = LawColumn(law, dict(found.iter_rows()))
         goals = [goal] if goal is None or isinstance(goal, int | float) else list(goal)
         patterns = [workload] if isinstance(workload, str) else list(workload)
-        others = [] if against is None else [against]
-        crossings = pl.concat(
-            self.crossings(
-                patterns + others, goal=each, metric=metric, sustained=sustained, release=release
+
+        def crossings(names: Iterable[str], of: str | None) -> pl.DataFrame:
+            return pl.concat(
+                self.crossings(names, goal=each, metric=metric, sustained=sustained, release=of)
+                for each in goals
             )
-            for each in goals
-        )
-        names, others = (chosen_workloads(self, each, release) for each in (patterns, others))
-        return scaling_of_trials(self, crossings, settings, names, others, known)
+
+        own, other = crossings(patterns, release), None
+        if against is not None:
+            of, colon, name = against.partition(":")
+            other = crossings([name], of) if colon else crossings([against], release)
+        names = chosen_workloads(self, patterns, release)
+        return scaling_of_trials(self, own, settings, names, other, known)
 
     def plot(
         self,

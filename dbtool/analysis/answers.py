@@ -57,6 +57,16 @@ class Answer:
     scaling: Scaling
     searches: Sequence[Search] = ()
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What no two answers of one report have in common."""
+        return self.release, self.workload, self.metric, self.goal
+
+    def name_beside(self, other: "Answer") -> str | None:
+        """Return the workload, with its release where another answer's is not the same."""
+        same = self.release == other.release
+        return self.workload if same else f"{self.release}:{self.workload}"
+
 
 def answers_of_trials(trials: pl.DataFrame, settings: Settings) -> list[Answer]:
     """Return how far larger batches help on the workloads of some trials, a goal each, in order.

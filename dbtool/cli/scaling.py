@@ -110,7 +110,8 @@ def scaling(
         start (B): The batch size from which scaling is linear; without it the smallest.
         level (P): The level of all intervals.
         curve: Fit curves of any bend, or a `hyperbola` alone.
-        against (WORKLOAD): Compare critical batch sizes with this workload's, as ratios.
+        against (WORKLOAD): Compare critical batch sizes with this workload's, as ratios; where
+            several releases have it, RELEASE:WORKLOAD.
         step_time (SECONDS): How long a step of B examples takes on one device, such as
             '50ms + 0.1ms*B', or a CSV file with the columns batch_size and seconds: tell the
             quickest run, the cheapest, and those between.

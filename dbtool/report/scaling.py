@@ -181,14 +181,17 @@ class ScalingReport:
                 own = noise.filter(goal=answer.goal, **key)
                 of_workload = self.trials.workloads.filter(**key)
                 caveats = [printable(text) for text in of_workload["caveats"].explode() if text]
-            found = sentences(answer.scaling, self.settings, own, self._other(answer))
+            other = self._other(answer)
+            against = None if other is None else (other.name_beside(answer), other.scaling)
+            found = sentences(answer.scaling, self.settings, own, against)
             yield answer, heading, [*found, *caveats]
 
     def _other(self, answer: Answer) -> Answer | None:
         """Return what an answer is compared with: of the same goal, where there are several."""
+        other = next((each for each in self.against if each.goal == answer.goal), None)
         if len(self.against) == 1:
-            return self.against[0]
-        return next((each for each in self.against if each.goal == answer.goal), None)
+            [other] = self.against
+        return None if other is None or other.key == answer.key else other
 
     def plot(
         self,
@@ -235,33 +238,30 @@ class ScalingReport:
 
 def scaling_of_trials(
     db: Releases,
-    crossings: pl.DataFrame,
+    own: pl.DataFrame,
     settings: Settings,
     workloads: Collection[str],
-    against: Collection[str] = (),
+    other: pl.DataFrame | None = None,
     law: LawColumn | None = None,
 ) -> ScalingReport:
     """Return the report of trials, with all that its text and its rows need.
 
-    The crossings are rows of `Database.crossings`, of the workloads to report on and of the one
-    that these are compared `against`.
+    Own trials are rows of `Database.crossings` of the workloads to report on, the other ones of the
+    workload that these are compared with.
 
     Raises:
-        UsageError: the trials `against` are of several workloads.
+        UsageError: the other trials are of several workloads.
     """
-    answers = answers_of_trials(crossings, settings)
-    others = [each for each in answers if each.workload in against]
-    names = list(dict.fromkeys(f"{each.workload} ({each.release})" for each in others))
+    others = [] if other is None else answers_of_trials(other, settings)
+    names = list(dict.fromkeys(f"{each.release}:{each.workload}" for each in others))
     if len(names) > 1:
         raise UsageError(
             f"ratios are to one workload, and these are {len(names)}: {', '.join(names)}"
         )
-    own = crossings.filter(pl.col("workload").is_in(workloads))
     every = db.workloads()
     branches = branches_of(db, every["workload"].unique(), workloads)
     trials = Trials(db, own, moments_of_trials(db, own), branches, every)
-    chosen = [each for each in answers if each.workload in workloads]
-    return ScalingReport(chosen, settings, trials, others, law)
+    return ScalingReport(answers_of_trials(own, settings), settings, trials, others, law)
 
 
 def scaling_of_table(

@@ -150,7 +150,7 @@ def ratio_rows(pairs: Iterable[tuple[Answer, Answer | None]], settings: Settings
     made = [
         {
             **_named(answer),
-            "against": other.workload,
+            "against": other.name_beside(answer),
             "definition": definition,
             **found.columns("ratio", "low", "high"),
             "level": settings.level,

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from dbtool.analysis.answers import Answer
     from dbtool.analysis.interval import Interval
     from dbtool.analysis.learning_rates import RateLaw
     from dbtool.analysis.scaling import Scaling, Settings
@@ -32,7 +31,7 @@ def sentences(
     scaling: Scaling,
     settings: Settings,
     noise_scale: pl.DataFrame | None = None,
-    against: Answer | None = None,
+    against: tuple[str | None, Scaling] | None = None,
 ) -> list[str]:
     """Return what a scaling says, one statement each, the most important first.
 
@@ -40,7 +39,7 @@ def sentences(
         scaling: of a workload.
         settings: the settings of the scaling.
         noise_scale: its rows of `dbtool.analysis.noise_scale.noise_scale_rows`.
-        against: of the workload to compare its critical batch size with.
+        against: the workload to compare its critical batch size with, and its scaling.
     """
     if scaling.left_out and not scaling.steps:
         return [
@@ -50,7 +49,7 @@ def sentences(
     return [
         *_regimes(scaling, settings),
         *_critical(scaling, settings),
-        *(_ratio(scaling, against, settings) if against else ()),
+        *(_ratio(scaling, *against, settings) if against else ()),
         *_learning_rate(scaling, settings),
         *_recommended(scaling, settings),
         *_runs(scaling, settings),
@@ -116,13 +115,11 @@ def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
     )
 
 
-def _ratio(scaling: Scaling, against: Answer, settings: Settings) -> Iterator[str]:
-    found = ratio(scaling.tradeoff, against.scaling.tradeoff)
+def _ratio(scaling: Scaling, name: str | None, other: Scaling, settings: Settings) -> Iterator[str]:
+    found = ratio(scaling.tradeoff, other.tradeoff)
     interval = _interval(found.low, found.high, settings.percent)
     times = f"{_number(found.value)} times" if found.value else "an unknown number of times"
-    yield (
-        f"Its critical batch size (tradeoff) is {times} that of {against.workload} ({interval})."
-    )
+    yield f"Its critical batch size (tradeoff) is {times} that of {name} ({interval})."
 
 
 def _learning_rate(scaling: Scaling, settings: Settings) -> Iterator[str]:

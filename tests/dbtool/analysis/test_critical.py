@@ -295,14 +295,35 @@ def test_a_report_compares_with_a_workload(tmp_path):
             write_shard(tmp_path, workload=workload, batch_size=int(size), trials=trials)
     with dbtool.open(tmp_path) as db:
         report = db.scaling("*", against="mnist/fc_64_64_64/sgd")
-        [adam, _] = report.rows("ratios").filter(definition="tradeoff").to_dicts()
+        # Not that of a workload to itself.
+        [adam] = report.rows("ratios").filter(definition="tradeoff").to_dicts()
         assert adam["low"] < 4 < adam["high"]
         assert "times that of mnist/fc_64_64_64/sgd (95%: " in " ".join(str(report).split())
         several = db.scaling("*adam", goal=[0.3, 0.05], against="mnist/fc_64_64_64/sgd")
         assert several.rows("ratios").filter(definition="tradeoff")["goal"].to_list() == [0.3, 0.05]
         assert several.in_short()["goal"].to_list() == ["0.3", "0.05"]
         assert "goal" not in report.in_short().columns
-        with pytest.raises(UsageError, match="ratios are to one workload, and these are 2: mnist"):
+        with pytest.raises(UsageError, match="ratios are to one workload, and these are 2: "):
             db.scaling("*", against="*")
         with pytest.raises(UsageError, match="name one with against"):
             db.scaling("*").rows("ratios")
+
+
+def test_a_report_compares_with_another_release(tmp_path):
+    for release, critical in (("first", 16), ("second", 64)):
+        for size in 4 ** np.arange(6):
+            rows = passing(round(100 * (1 + critical / size)))
+            trials = [(number, "COMPLETE", {"learning_rate": 0.1}, rows) for number in range(5)]
+            shard = {"workload": "mnist/fc/sgd", "batch_size": int(size), "trials": trials}
+            write_shard(tmp_path / release, release=release, **shard)
+    with dbtool.open(tmp_path) as db:
+        for own in ("second", None):
+            report = db.scaling("mnist/fc/sgd", against="first:mnist/fc/sgd", release=own)
+            [row] = report.rows("ratios").filter(definition="tradeoff").to_dicts()
+            assert (row["release"], row["against"]) == ("second", "first:mnist/fc/sgd")
+            assert row["low"] < 4 < row["high"]
+            assert "times that of first:mnist/fc/sgd (95%: " in " ".join(str(report).split())
+        with pytest.raises(UsageError, match="first:mnist/fc/sgd, second:mnist/fc/sgd"):
+            db.scaling("mnist/fc/sgd", against="mnist/fc/sgd")
+        with pytest.raises(UsageError, match="unknown release 'frist'; closest: first"):
+            db.scaling("mnist/fc/sgd", against="frist:mnist/fc/sgd")
