@@ -130,9 +130,10 @@ class Database(Releases):
         elif law is not None:
             found = self._frame("values_of_workloads", column=law)
             if found.is_empty():
+                known_columns = self.workloads().select(pl.selectors.numeric()).columns
                 raise UsageError(
-                    f"no workload has numbers of {law}: name a column of `dbtool workloads` or of "
-                    "their definitions, or give a table of workloads (--with)"
+                    f"no workload has numbers of {law!r}: name one of {', '.join(known_columns)}, "
+                    "or a number of their definitions, or give a table of workloads (--with)"
                 )
             known = LawColumn(law, dict(found.iter_rows()))
         goals = [goal] if goal is None or isinstance(goal, int | float) else list(goal)
