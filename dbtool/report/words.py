@@ -96,12 +96,13 @@ def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
             f"{fewest_reached(settings.curve)}."
         )
         return
-    level, times = settings.percent, "as many"
+    level, takes = settings.percent, "as many times the fewest steps as the fewest examples"
     if scaling.tradeoff.value is not None:
         times = _number(scaling.curve.at_tradeoff)
+        takes = f"{times} times the fewest steps and {times} times the fewest examples"
     yield (
-        f"Critical batch size {_estimate(scaling.tradeoff, level)}, where a run takes {times} "
-        f"times the fewest steps and {times} times the fewest examples (tradeoff)."
+        f"Critical batch size {_estimate(scaling.tradeoff, level)}, where a run takes {takes} "
+        "(tradeoff)."
     )
     if scaling.overhead is None:
         beyond = "from where on nothing is gained"
