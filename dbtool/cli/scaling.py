@@ -82,6 +82,7 @@ def scaling(
     values: Annotated[Path | None, typer.Option("--with")] = None,
     rows: Kind | None = None,
     out: Path | None = None,
+    width: float | None = None,
     columns: str | None = None,
     wide: options.Wide = False,
     db: str | None = None,
@@ -130,6 +131,8 @@ def scaling(
         out (FILE): Draw steps to result with what was found, or of several goals the critical batch
             size against the goal: a file that ends with .png, .pdf or .svg, and the points as .csv
             beside it.
+        width (INCHES): How wide that is; below 4.5 it is a picture for a column of print, without
+            title and caption.
     """
     _check_words(
         csv,
@@ -145,6 +148,8 @@ def scaling(
             "--sustained": sustained,
         },
     )
+    if width is not None and out is None:
+        raise UsageError("--width is that of a picture: name its file with --out")
     if rows is None and output_format in options.FOR_READERS and (columns or wide):
         raise UsageError(
             "--columns and --wide are for rows: ask for some with --rows, such as --rows critical"
@@ -187,7 +192,7 @@ def scaling(
             from dbtool.cli.messages import tell
             from dbtool.figures.batch import writing
 
-            drawn = report.plot(on_left_out=tell)
+            drawn = report.plot(width, tell)
             with writing(out.parent):
                 for path in drawn.save_with_points(out):
                     tell(str(path))

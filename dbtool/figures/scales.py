@@ -20,7 +20,8 @@ TICKS_PER_INCH = 2.6
 # Numbers with several digits need more room along a horizontal axis than powers do.
 NUMBERS_PER_INCH = 1.9
 OCTAVES_A_DECADE = math.log2(10)
-MOST_WIDENING = 2.0  # beyond this an axis would be mostly empty, and the octaves differ instead
+# Beyond these an axis would be too empty, and the octaves differ instead.
+MOST_WIDER, MOST_TALLER = 1.3, 2.0
 # Ends of axes, in octaves and in plain numbers, beyond which Matplotlib overflows.
 _FURTHEST = {"log2": 1020.0, "log10": 1020.0, "linear": 1e300}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -95,7 +96,7 @@ def equal_octaves(x: Span, y: Span, size: Size, below: float = 0.5) -> tuple[Spa
     octave = max(x.length / size.width, y.length / size.height)
     wider = octave * size.width - x.length
     taller = octave * size.height - y.length
-    if wider > (MOST_WIDENING - 1) * x.length or taller > (MOST_WIDENING - 1) * y.length:
+    if wider > (MOST_WIDER - 1) * x.length or taller > (MOST_TALLER - 1) * y.length:
         return x, y
     return x.widened(wider / 2, wider / 2), y.widened(below * taller, (1 - below) * taller)
 
