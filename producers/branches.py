@@ -108,11 +108,12 @@ class Branch:
 
 
 def branched_studies(
-    studies: Sequence[StudyPlan], out: Path, options: SweepOptions
+    studies: Sequence[StudyPlan], out: Path, options: SweepOptions, words: str = ""
 ) -> list[StudyPlan]:
     """Return the studies of the branches of studies that a release folder holds.
 
-    The folder is that of --branch-from, or else `out`.
+    The folder is that of --branch-from, or else `out`. Messages repeat the words on where the
+    workloads are from.
 
     They belong to a workload of their own, without a goal, in the collection
     `branched_from_BATCH_SIZE`: what a branch reaches is no number of steps from the start.
@@ -149,7 +150,7 @@ def branched_studies(
         at = tuple(sorted(set(options.branch_at or ())))
         if at[-1] > (most := _PLACES // len(rates) - 1):
             raise UsageError(f"--branch-at {at[-1]} should be at most {most:,}")
-        release, parents = _parents(study, folder, at[-1])
+        release, parents = _parents(study, folder, at[-1], words)
         folders = [f"branched_from_{study.batch_size}", workload.collection]
         branched = replace(workload, collection="/".join(filter(None, folders)), goal=None)
         for factor in factors:
@@ -170,7 +171,9 @@ def branched_studies(
     return found
 
 
-def _parents(study: StudyPlan, folder: Path, last: int) -> tuple[str, tuple[Parent, ...]]:
+def _parents(
+    study: StudyPlan, folder: Path, last: int, words: str
+) -> tuple[str, tuple[Parent, ...]]:
     """Return a study's first trials to pass its goal after a step, and their release's name."""
     import polars as pl
 
@@ -187,7 +190,7 @@ def _parents(study: StudyPlan, folder: Path, last: int) -> tuple[str, tuple[Pare
     if not numbers:
         raise UsageError(
             f"{folder} holds no trial of {study.name} that passed its goal after step {last}; "
-            f"train it first, with `dbtool produce {study.workload.name} --batch-sizes "
+            f"train it first, with `dbtool produce {study.workload.name}{words} --batch-sizes "
             f"{study.batch_size} --search lockstep --reaching 8 --out {folder}`, or branch earlier"
         )
     return rows["release"][0], tuple(

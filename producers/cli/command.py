@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import re
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -74,7 +75,9 @@ def command(**values: Any) -> None:
             if options.branch_at is not None:
                 from producers.branches import branched_studies
 
-                studies = branched_studies(studies, values["out"], options)
+                given = {"--from": values["from_"], "--release": values["release"]}
+                words = (f" {flag} {quote(str(each))}" for flag, each in given.items() if each)
+                studies = branched_studies(studies, values["out"], options, "".join(words))
             if values["emit"] is None:
                 _train(studies, values, options, preset)
                 return

@@ -1,6 +1,7 @@
 """The options of `dbtool produce`: its own, and those that the sweeps' configuration describes."""
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -160,8 +161,13 @@ def plan_to_check(values: Values) -> Plan:
 def words_of(values: Values) -> list[str]:
     """Return the words of the command that say what to train and how.
 
-    Options that have their default are left out; those of environment variables are not.
+    Options that have their default are left out; those of environment variables are not, but for
+    the folder of data sets where a job runs elsewhere than on nodes that share this file system.
     """
+    from producers.datasets.folders import DATASETS_VARIABLE
+
+    here = os.environ.get(DATASETS_VARIABLE) if values["emit"] != "slurm" else None
+    values = {**values, "datasets": None} if str(values["datasets"]) == here else values
     words = list(values["workload"] or [])
     for name, parameter in signature().parameters.items():
         value = values[name]

@@ -314,7 +314,11 @@ def test_a_report_compares_with_another_release(tmp_path):
         for size in 4 ** np.arange(6):
             rows = passing(round(100 * (1 + critical / size)))
             trials = [(number, "COMPLETE", {"learning_rate": 0.1}, rows) for number in range(5)]
-            shard = {"workload": "mnist/fc/sgd", "batch_size": int(size), "trials": trials}
+            shard: dict[str, Any] = {
+                "workload": "mnist/fc/sgd",
+                "batch_size": int(size),
+                "trials": trials,
+            }
             write_shard(tmp_path / release, release=release, **shard)
     with dbtool.open(tmp_path) as db:
         for own in ("second", None):

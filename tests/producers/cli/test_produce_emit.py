@@ -166,11 +166,13 @@ def test_a_task_has_every_word_of_the_command(
     assert emitted(call, kind, *given, *out) == job
 
 
-def test_an_environment_variable_is_given_to_the_tasks(call, monkeypatch):
+def test_an_environment_variable_is_given_to_tasks_that_share_the_file_system(call, monkeypatch):
     monkeypatch.setenv("DBTOOL_DATASETS", "/data sets")
     # It need not be there on the machine that submits the job.
     command = command_of("slurm", emitted(call, "slurm", *SWEEP))
     assert command[command.index("--datasets") + 1] == "/data sets"
+    for kind in KINDS[1:]:
+        assert "data sets" not in emitted(call, kind, *SWEEP)
 
 
 @pytest.fixture(scope="module")
@@ -253,3 +255,13 @@ def test_tasks_that_die_or_run_twice_train_the_sweep(
     assert sorted(statuses(runs, (TRAINED, 8))) == [0, 1, 2, 3]
     assert_same_rows(runs, undisturbed)
     assert unlisted(runs) == []
+
+
+def test_what_to_train_before_it_branches_is_told_with_the_file_and_the_release(call, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(FILE)
+    out, of_sweep = tmp_path / "out", ("--batch-sizes", "8", "--release", "branches")
+    outcome = call("produce", "--from", str(file), *of_sweep, "--branch-at", "5", "--out", str(out))
+    assert outcome.code == 2
+    told = f"--from {file} --release branches --batch-sizes 8 --search lockstep --reaching 8 --out"
+    assert told in outcome.errors
