@@ -173,10 +173,11 @@ def runs_of(
     parts = files.values.partition_by("run", as_dict=True, include_key=False)
     measured = []
     for run in files.runs:
-        before = len(problems)
         properties = properties_of(run, mapping, table, columns, problems)
-        if (run.number,) in parts and len(problems) == before:
+        if (run.number,) in parts:
             measured.append(MeasuredRun(run, properties, parts[run.number,].drop("times")))
+    # Runs share errors about what is said of them all, such as a missing column.
+    problems.refuse()
     studies = by_study(measured, mapping.search_space, problems)
     problems.refuse()
     without = [run.name for run in files.runs if (run.number,) not in parts]

@@ -165,6 +165,41 @@ def test_files_beside_that_disagree(tmp_path):
         )
 
 
+COLUMNS = [
+    *("workload.collection", "workload.dataset", "workload.model", "workload.optimizer"),
+    *("workload.sparsity", "workload.metric", "workload.goal", "workload.goal_inclusive"),
+    *("workload.train_examples", "study.batch_size", "study.train_steps", "study.early_stopping"),
+    *("trial.trial_id", "trial.status", "trial.seed", "metaparameters.momentum", "files.times"),
+]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_what_is_read_from_a_column_that_no_file_has_is_named_once_for_all_runs(tmp_path, name):
+    table, key = name.split(".")
+    changes: dict[str, Any] = {table: {key: '{ column = "batch" }'}}
+    if table == "files":
+        changes = {"files": {"step": '{ column = "step", times = { column = "batch" } }'}}
+    with pytest.raises(UsageError) as error:
+        load(tmp_path, {"1.csv": "run,step,error,batches\na,0,0.9,8\nb,0,0.9,8\n"}, **changes)
+    [sentence] = error.value.args
+    assert sentence == (
+        f"the mapping reads {name} from the column 'batch', which neither the files nor the table "
+        "of runs have; closest: 'batches'"
+    )
+    assert not (tmp_path / "db").exists()
+
+
+def test_a_setting_beside_several_runs_is_refused_once_for_all(tmp_path):
+    with pytest.raises(RunsError, match=r"h.json, column 'bs': batch_size is \"x\", and should be"):
+        load(
+            tmp_path,
+            {"1.csv": "run,step,error\na,0,0.9\nb,0,0.9\n"},
+            also={"h.json": '{"bs": "x"}'},
+            files={"beside": '["h.json"]'},
+            study={"batch_size": '{ column = "bs" }'},
+        )
+
+
 def test_all_problems_at_once(tmp_path):
     text = "run,step,error,bs,lr,note\n" + "".join(
         f"a{n},{'x' if n == 1 else n},{8 if n % 2 else 0.5},{'' if n == 2 else 32},{n},hm\n"
