@@ -83,6 +83,14 @@ class ReleaseWriter:
         with contextlib.suppress(DbtoolError) if error else contextlib.nullcontext():
             self.list_new()
 
+    @property
+    def about(self) -> About:
+        """Return the description of the release, with the given one where it has none."""
+        if self._manifest is None:
+            return self._about
+        held, given = (msgspec.structs.asdict(each) for each in (self._manifest, self._about))
+        return About(**{name: held[name] or given[name] for name in given})
+
     def write(self, footer: Footer, tables: Iterable[pa.Table]) -> Shard:
         """Write a shard as `write_shard` does, and add it as `add` does."""
         with self._mutex:
@@ -137,8 +145,15 @@ class ReleaseWriter:
             ClashError: another process has added what contradicts some of them; these are removed.
             DbtoolError: the listing cannot be written.
         """
-        if not self._new:
-            return
+        if self._new:
+            self._list()
+
+    def describe(self) -> None:
+        """Fill in the release's missing title, licence and citation, without new shards too."""
+        if self._manifest is not None and self._manifest.about != self.about:
+            self._list()
+
+    def _list(self) -> None:
         with locked(self.folder):
             # Another process may have changed the listing since this one last read or wrote it.
             changed = is_release(self.folder) and read_manifest(self.folder) != self._manifest
@@ -215,13 +230,8 @@ class ReleaseWriter:
     def _write(self) -> None:
         """Write the listing of all shards."""
         shards = self._shards | {shard.path: shard.listed for shard in self._new}
-        about = self._about
-        if self._manifest is not None:
-            held = msgspec.structs.asdict(self._manifest.about)
-            given = msgspec.structs.asdict(about)
-            about = About(**{name: held[name] or given[name] for name in held})
         self._manifest = write_listing(
-            self.folder, about, shards.values(), self.index, self._manifest
+            self.folder, self.about, shards.values(), self.index, self._manifest
         )
         self._shards = shards
         self._new.clear()

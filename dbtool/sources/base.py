@@ -24,7 +24,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbtool.core.errors import DbtoolError, counted, printable
+from dbtool.core.errors import DbtoolError, counted, joined, printable
 from dbtool.core.footer import Footer
 from dbtool.core.index import Index
 from dbtool.core.manifest import About
@@ -190,7 +190,7 @@ def add_source(
         known = set(writer.index.studies)
         addition = Addition(report, writer.index, on_progress)
         studies = source.studies(addition)
-        new, total = _new(studies, addition), None
+        new, total = _new(studies, addition, writer), None
         if isinstance(studies, list):
             checked = list(new)
             for footer, _ in checked:
@@ -205,11 +205,22 @@ def add_source(
                 addition.held = writer.index
             for written in waiting:
                 _count(written.result(), known, addition, total)
+        writer.describe()
+    given, kept = (msgspec.structs.asdict(each) for each in (about, writer.about))
+    if other := [name for name in given if given[name] not in {None, kept[name]}]:
+        what = f"{joined(other)}, which `dbtool publish` replaces"
+        report.notes.append(f"{report.release} keeps its own {what}")
     return report
 
 
-def _new(studies: Iterable[NewShard], addition: Addition) -> Generator[NewShard]:
-    """Yield the shards without the trials that the release already has."""
+def _new(
+    studies: Iterable[NewShard], addition: Addition, writer: ReleaseWriter
+) -> Generator[NewShard]:
+    """Yield the shards without the trials that the release already has.
+
+    Raises:
+        ClashError: a study of which the release has all trials is another one there.
+    """
     with contextlib.ExitStack() as stack:
         if isinstance(studies, Generator):
             stack.callback(studies.close)
@@ -221,14 +232,16 @@ def _new(studies: Iterable[NewShard], addition: Addition) -> Generator[NewShard]
                 if trial.source is None
                 or there.get(trial.trial_id, {}).get("source") != trial.source
             )
-            if len(new) == len(footer.trials) or isinstance(rows, StoredShard):
+            if 0 < len(new) == len(footer.trials) or isinstance(rows, StoredShard):
                 yield footer, rows
                 continue
+            left = msgspec.structs.replace(footer, trials=new)
+            writer.refuse_clash(left)
             addition.report.already_there += len(footer.trials) - len(new)
             if new:
                 is_new = pc.field("trial_id").isin([trial.trial_id for trial in new])
                 tables = (table.filter(is_new) for table in rows)
-                yield msgspec.structs.replace(footer, trials=new), tables
+                yield left, tables
 
 
 def _store(writer: ReleaseWriter, footer: Footer, rows: Iterable[pa.Table]) -> Shard:

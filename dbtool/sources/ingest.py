@@ -325,7 +325,9 @@ def _add_releases(
             target = folder_to_write(into, source.about.release)
             with telling_of_change(target, on_message):
                 report = add_source(source, target, on_progress=on_progress)
-                on_message(report.added(f"{counted(report.shards, 'shard')} with ", "shard"))
+                added = report.added(f"{counted(report.shards, 'shard')} with ", "shard")
+                for sentence in (added, *report.notes):
+                    on_message(sentence)
             reports.append(report)
         except DbtoolError as error:
             if len(folders) == 1:

@@ -59,7 +59,7 @@ class RunSource:
         )
 
     def studies(self, addition: Addition) -> list[NewShard]:
-        """Return the studies that have runs which the release lacks.
+        """Return the studies, with the runs that the release lacks.
 
         Raises:
             UsageError: the release has other measurements.

@@ -202,7 +202,7 @@ def _refuse_difference(
 
 
 def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -> list[NewShard]:
-    """Return the footer and the rows of a shard for each study with runs that the release lacks.
+    """Return the footer and the rows of a shard for each study, of the runs that the release lacks.
 
     Runs that the release already has keep their numbers. The others follow in the order in which
     the files first name them. The source of a trial is a digest of everything but its number, so
@@ -224,15 +224,15 @@ def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) 
         key = each.study.key
         held = {row["name"]: row for row in index.trials_of(*key).values()}
         pairs = [(run, _trial(run)) for run in each.runs]
-        if new := _with_numbers(pairs, held, problems):
-            study, known = each.study, index.studies.get(key)
-            if "train_steps" not in each.runs[0].properties["study"]:
-                complete = [trial.steps for _, trial in pairs if trial.status == "COMPLETE"]
-                least = known.train_steps if known else min(complete, default=0)
-                study = msgspec.structs.replace(study, train_steps=least)
-            trials = tuple(trial for _, trial in new)
-            footer = Footer(study=study, trials=trials, producer=producer)
-            shards.append((footer, [_measurements_of(new)]))
+        new = _with_numbers(pairs, held, problems)
+        study, known = each.study, index.studies.get(key)
+        if "train_steps" not in each.runs[0].properties["study"]:
+            complete = [trial.steps for _, trial in pairs if trial.status == "COMPLETE"]
+            least = known.train_steps if known else min(complete, default=0)
+            study = msgspec.structs.replace(study, train_steps=least)
+        trials = tuple(trial for _, trial in new)
+        footer = Footer(study=study, trials=trials, producer=producer)
+        shards.append((footer, [_measurements_of(new)] if new else []))
     problems.refuse()
     return shards
 

@@ -7,6 +7,7 @@ import pytest
 
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.index import ClashError
 from dbtool.sources.base import add_source
 from dbtool.sources.tables.source import RunSource
 from dbtool.store.table_files import RunsError
@@ -281,6 +282,28 @@ def test_a_run_that_has_changed_is_refused_and_nothing_is_stored(tmp_path):
     assert query(tmp_path, RUNS) == [(8, 0, "a", 20)]
     load(tmp_path, {"1.csv": text}, **SIZED, release="again")
     assert len(query(tmp_path, RUNS)) == 3
+
+
+def test_what_a_mapping_says_anew_of_the_same_runs_is_not_lost(tmp_path):
+    own = {"1.csv": f"{HEADER}a,20,0.5,8\n"}
+    load(tmp_path, own, **SIZED)
+    changed: list[dict[str, Any]] = [
+        {"workload": {"goal": "0.2"}},
+        {"workload": {"train_examples": "2000"}},
+        {"search_space": {"learning_rate": "{ min = 0.1, max = 1 }"}},
+        {"study": {"train_steps": "10"} | SIZED["study"]},
+    ]
+    told = {"top": {"title": '"A sweep"', "licence": '"CC0-1.0"'}}
+    for changes in changed:
+        with pytest.raises(ClashError, match=r"differs from the one that is there in"):
+            load(tmp_path, own, **SIZED | told | changes)
+    about = "SELECT title, licence FROM releases"
+    assert query(tmp_path, about) == [(None, None)]
+    assert load(tmp_path, own, **SIZED | told).notes == []
+    told["top"]["licence"] = '"MIT"'
+    kept = "own keeps its own licence, which `dbtool publish` replaces"
+    assert load(tmp_path, own, **SIZED | told).notes == [kept]
+    assert query(tmp_path, about) == [("A sweep", "CC0-1.0")]
 
 
 def test_a_release_of_other_measurements_is_left_alone(tmp_path):

@@ -327,14 +327,17 @@ def test_what_is_damaged_is_not_published_or_added(own, tmp_path, spoil):
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 
-def test_adding_what_is_there_already_changes_nothing(own, tmp_path):
+def test_adding_what_is_there_already_changes_nothing_but_fills_in_a_licence(own, tmp_path):
     into = tmp_path / "into"
     told: list[tuple[int, int]] = []
     added = add_release(own, into, on_progress=lambda *each: told.append(each))
     assert added == Report("made-up", into, 4, 3, 6, 169, 0)
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert bytes_of(into) == bytes_of(own)
-    assert add_release(own, into) == add_release(published(own, tmp_path / "out"), into)
+    again = add_release(own, into)
     assert add_release(own, own) == Report("made-up", own, 0, 0, 0, 0, 4)
     assert bytes_of(into) == bytes_of(own)
+    assert add_release(published(own, tmp_path / "out"), into) == again
+    assert read_manifest(into).licence == LICENCE
+    assert bytes_of(into) | {MANIFEST: b""} == bytes_of(own) | {MANIFEST: b""}
     assert verify(into).problems == ()

@@ -45,6 +45,15 @@ def test_trials_that_are_there_are_left_out(tmp_path):
     assert verify(folder).measurements == 105
 
 
+def test_a_study_that_differs_is_refused_without_new_trials_too(tmp_path):
+    folder = tmp_path / "release"
+    add_source(MadeUp(lambda _: [shard(reaching(0))]), folder)
+    other = [shard(reaching(0), train_steps=7)]
+    for source in (MadeUp(lambda _: other), MadeUp(lambda _: iter(other))):
+        with pytest.raises(ClashError, match=r"differs from the one that is there in train_steps"):
+            add_source(source, folder)
+
+
 def test_of_a_list_nothing_is_added_where_a_part_clashes(tmp_path):
     folder = tmp_path / "release"
     add_source(MadeUp(lambda _: [shard(reaching(0))]), folder)
