@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -209,7 +210,8 @@ def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) 
     that the same run is recognized again.
 
     Raises:
-        RunsError: two runs have one number, or the release has a run with other contents.
+        RunsError: two runs have one number, the release has a run with other contents, or a
+            workload that it lacks has no run with the workload's metric.
     """
     metrics = {
         metric.name: {"column": column, "transform": metric.transform}
@@ -220,7 +222,10 @@ def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) 
         producer["sampled"] = mapping.files.sampled
     problems = Problems()
     shards: list[NewShard] = []
+    measured: dict[Workload, set[str]] = defaultdict(set)
     for each in studies:
+        for run in each.runs:
+            measured[each.study.workload].update(run.values["metric"].unique())
         key = each.study.key
         held = {row["name"]: row for row in index.trials_of(*key).values()}
         pairs = [(run, _trial(run)) for run in each.runs]
@@ -233,6 +238,16 @@ def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) 
         trials = tuple(trial for _, trial in new)
         footer = Footer(study=study, trials=trials, producer=producer)
         shards.append((footer, [_measurements_of(new)] if new else []))
+    for workload, there in measured.items():
+        # Runs that ended before their first evaluation may follow others.
+        if workload.metric not in there and workload.workload not in index.workloads:
+            problems.add(
+                RunsError(
+                    f"no run of {workload.workload} has {workload.metric}, the workload.metric of "
+                    f"the mapping; closest of their metrics: {among(workload.metric, there)}; name "
+                    f"one there, or the column that becomes it as metrics.{workload.metric}"
+                )
+            )
     problems.refuse()
     return shards
 

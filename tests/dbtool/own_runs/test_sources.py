@@ -9,6 +9,7 @@ import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.index import ClashError
 from dbtool.sources.base import add_source
+from dbtool.sources.ingest import preview
 from dbtool.sources.tables.source import RunSource
 from dbtool.store.table_files import RunsError
 from tests.support.made_up import curve, write_shard
@@ -304,6 +305,25 @@ def test_what_a_mapping_says_anew_of_the_same_runs_is_not_lost(tmp_path):
     kept = "own keeps its own licence, which `dbtool publish` replaces"
     assert load(tmp_path, own, **SIZED | told).notes == [kept]
     assert query(tmp_path, about) == [("A sweep", "CC0-1.0")]
+
+
+def test_a_metric_of_the_goal_that_no_run_has_is_refused(tmp_path):
+    loss: Any = {"workload": {"metric": '"val_cross_entropy_error"', "goal": "2"}}
+    source = read(tmp_path, CURVE, **loss)
+    told = (
+        "no run of digits/mlp/sgd has val_cross_entropy_error, the workload.metric of the mapping; "
+        "closest of their metrics: 'val_classification_error'; name one there, or the column that "
+        "becomes it as metrics.val_cross_entropy_error"
+    )
+    for act in (preview, lambda source: add_source(source, tmp_path / "release")):
+        with pytest.raises(RunsError) as error:
+            act(source)
+        assert error.value.args == (told,)
+    # A run may end before its first evaluation, beside others and after them.
+    loss["metrics"] = {"val_cross_entropy_error": '"loss"'}
+    header = "run,step,error,loss\n"
+    load(tmp_path, {"1.csv": f"{header}a,0,0.9,1.5\nb,0,0.9,\n"}, **loss)
+    assert load(tmp_path, {"2.csv": f"{header}c,0,0.8,\n"}, **loss).trials == 1
 
 
 def test_a_release_of_other_measurements_is_left_alone(tmp_path):
