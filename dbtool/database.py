@@ -86,7 +86,8 @@ class Database(Releases):
 
         Args:
             workload: names or patterns.
-            goal: target value, or several; None for each workload's own goal.
+            goal: target value, or several; None for each workload's own goal, without releases that
+                lack one.
             metric: column to compare with the goal; None for each workload's own metric.
             trials: number of trials to take the best of; None for as many as every study has.
             overhead: share by which steps exceed linear scaling at the critical batch size of that

@@ -62,14 +62,21 @@ def tell_left_out(
     goal: object,
     release: str | None,
 ) -> None:
-    """Name the workloads that are not asked of, since they have no goal and none is given."""
-    from dbtool.store.questions import chosen_workloads, with_goals
+    """Name the workloads and releases that are left out, since they have no goal of their own."""
+    from dbtool.store.questions import chosen_workloads, index_question, with_goals
 
     if goal is not None:
         return
     patterns = list(workloads)
     names = chosen_workloads(db, patterns, release)
     asked = {"workloads": names, "release": release}
-    left = with_goals(db, asked, patterns, metric, None)["workloads"]
-    if out := [name for name in names if name not in left]:
+    left = with_goals(db, asked, patterns, metric, None)
+    out = [name for name in names if name not in left["workloads"]]
+    there = db.result(index_question("goals", workloads=left["workloads"], release=release))
+    out += [
+        f"{name} of the release {each}"
+        for name, each, *_ in there
+        if f"{each}:{name}" not in left["keys"]
+    ]
+    if out:
         tell(f"left out without a goal: {few_of(out, 2)}; give one with --goal")

@@ -145,9 +145,10 @@ def with_goals(
     metric: str | None,
     goal: float | None,
 ) -> dict[str, Any]:
-    """Return chosen studies without workloads that have no goal, where only a pattern named them.
+    """Return chosen studies of the workloads and releases that have a goal.
 
-    Of metric and goal, None is each workload's own.
+    Their `keys` are RELEASE:WORKLOAD. A workload without a goal in any release is left out where
+    only a pattern named it. Of metric and goal, None is each workload's own.
 
     Raises:
         UsageError: the goal is out of the metric's range, or a workload that was named has none
@@ -155,12 +156,16 @@ def with_goals(
     """
     goals = index_question("goals", workloads=chosen["workloads"], release=chosen["release"])
     without: dict[str, str] = {}
-    for name, own_metric, own_goal in db.result(goals):
+    keys: dict[str, str] = {}
+    for name, release, own_metric, own_goal in db.result(goals):
         if goal is not None:
             require_goal(goal, metric or own_metric)
-        elif own_goal is None or metric not in {None, own_metric}:
+        if goal is not None or (own_goal is not None and metric in {None, own_metric}):
+            keys[f"{release}:{name}"] = name
+        else:
             without[name] = metric or own_metric
-    left = [name for name in chosen["workloads"] if name not in without]
+    left = [name for name in chosen["workloads"] if name in keys.values()]
+    without = {name: of for name, of in without.items() if name not in left}
     named = [name for name in without if name in _patterns(patterns)]
     if without and (named or not left):
         name = (named or list(without))[0]
@@ -173,7 +178,7 @@ def with_goals(
             f"workload {name!r} has no goal of its own for {without[name]}; give one "
             "(`--goal X`, or goal=X in Python)"
         )
-    return {**chosen, "workloads": left}
+    return {**chosen, "workloads": left, "keys": list(keys)}
 
 
 def chosen_studies(

@@ -302,7 +302,7 @@ class Releases:
 
         Args:
             workload: names or patterns.
-            goal: target value; None for each workload's own goal.
+            goal: target value; None for each workload's own goal, without releases that lack one.
             metric: column to compare with the goal; None for each workload's own metric.
             trials: number of each study's first trials to count.
             sustained: number of evaluations in a row that have to be past the goal; the steps are
@@ -364,7 +364,7 @@ class Releases:
 
         Args:
             workload: names or patterns.
-            goal: target value; None for each workload's own goal.
+            goal: target value; None for each workload's own goal, without releases that lack one.
             metric: column to compare with the goal; None for each workload's own metric.
             sustained: number of evaluations in a row that have to be past the goal.
             release: only this release.

@@ -2,6 +2,7 @@
 WITH asked AS (
     SELECT * EXCLUDE (train_steps), NULL::INTEGER AS asked_trials
     FROM study_goals($workloads, $release, $batch_sizes, $metric, $goal)
+    WHERE list_contains($keys, release || ':' || workload)
 )
 SELECT
     release,

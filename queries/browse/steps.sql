@@ -2,6 +2,7 @@
 WITH asked AS (
     SELECT * EXCLUDE (examples, search_space, search), $trials AS asked_trials
     FROM study_goals($workloads, $release, $batch_sizes, $metric, $goal)
+    WHERE list_contains($keys, release || ':' || workload)
 ),
 trial_rows AS (
     FROM trial_steps('asked')

@@ -15,6 +15,7 @@ from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
 
 WORDS = ("workloads", "--catalog")
 SUBSET = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"
+OTHER = "val_cross_entropy_error"
 SPARSE = "sparsity_90/mnist/simple_cnn/momentum"
 
 
@@ -75,6 +76,25 @@ def test_patterns_leave_out_and_name_what_has_no_goal(call, command):
     assert LETTERS not in outcome.output
     assert "left out" not in call(command, "*", "--goal", "0.5").errors
     assert call(command, "letters/*").code == call(command, DIGITS, LETTERS).code == 2
+
+
+def test_a_release_without_a_goal_is_left_out_of_a_workload_and_named(call, tmp_path):
+    settings: dict[str, Any] = {"a": {}, "b": {"metric": OTHER}, "c": {"goal": None}}
+    for release, study in settings.items():
+        write_shard(tmp_path / release, release=release, workload=DIGITS, **study)
+    words = (DIGITS, "--db", str(tmp_path))
+    told = f"left out without a goal: {DIGITS} of the release c; give one with --goal\n"
+    outcome = call("steps", *words, "--format", "csv")
+    rows = csv.DictReader(io.StringIO(outcome.output))
+    assert [row["release"] for row in rows] == ["a", "b"]
+    assert told in outcome.errors
+    assert told in call("scaling", *words).errors
+    # Another metric's goal is none of this one.
+    outcome = call("steps", *words, "--metric", OTHER, "--format", "csv")
+    assert [row["release"] for row in csv.DictReader(io.StringIO(outcome.output))] == ["b"]
+    assert f"{DIGITS} of the release a, {DIGITS} of the release c;" in outcome.errors
+    assert call("steps", *words, "--release", "c").code == 2
+    assert "left out" not in call("steps", *words, "--goal", "0.5").errors
 
 
 def test_steps_come_in_the_order_of_asking(call):
