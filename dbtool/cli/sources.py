@@ -15,7 +15,8 @@ from dbtool.store.table_files import TABLE_FORMATS
 if TYPE_CHECKING:
     from dbtool.sources.base import Source
 
-_SOURCES = ", ".join((*TABLE_FORMATS, *LOG_FORMATS))
+# The last is an entry point of dbtool's own; asking for these takes too long for a help text.
+_SOURCES = ", ".join((*TABLE_FORMATS, *LOG_FORMATS, "mllog"))
 
 
 def _source_names() -> list[str]:

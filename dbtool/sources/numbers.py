@@ -25,6 +25,9 @@ _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WRITTEN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,9})?", re.ASCII)
 # Python also accepts 1_000 and digits of other scripts as numbers.
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+COMMA = r"^\s*[+-]?[\d.]*\d,[\d.,]*\d([eE][+-]?\d+)?\s*$"
+"""What looks like a number with commas, as a regular expression of Python and Polars."""
+USE_POINTS = "decimal numbers need a point, and no number a comma"
 # Python refuses to convert longer texts into whole numbers.
 _LONGEST = 400
 _FEW = 20

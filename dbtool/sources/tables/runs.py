@@ -9,7 +9,7 @@ import polars as pl
 
 from dbtool.core.contract import KEYS, OTHER_METRICS, is_share
 from dbtool.sources.base import OnProgress
-from dbtool.sources.numbers import narrow_bits, respelled, same, transformed
+from dbtool.sources.numbers import COMMA, USE_POINTS, narrow_bits, respelled, same, transformed
 from dbtool.sources.tables import histories
 from dbtool.sources.tables.files import part_of
 from dbtool.sources.tables.histories import FILE
@@ -305,7 +305,9 @@ class RunReader:
             no_number = "{} is not a number; name what stands for no value in files.empty"
             if column not in self.mapping.metric_of:
                 no_number += ", or what is not a metric in files.ignore"
-            self._refuse(rows.filter(is_null), column, no_number)
+            comma = pl.col("text").str.contains(COMMA)
+            self._refuse(rows.filter(is_null, ~comma), column, no_number)
+            self._refuse(rows.filter(is_null, comma), column, f"{{}} is not a number; {USE_POINTS}")
             turned = f" (as {name} by {transform})" if transform else ""
             reason = (
                 f"{{}}{turned} is not a share from 0 to 1; give the column a transform such as "

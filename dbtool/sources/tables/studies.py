@@ -21,7 +21,7 @@ from dbtool.core.footer import Footer, Status, Study, Trial, Workload
 from dbtool.core.index import OWN_COLUMN, Index, differences
 from dbtool.core.rows import with_other_metrics
 from dbtool.sources.base import NewShard
-from dbtool.sources.numbers import is_rounded, number, same, whole_number
+from dbtool.sources.numbers import COMMA, USE_POINTS, is_rounded, number, same, whole_number
 from dbtool.sources.tables import words
 from dbtool.sources.tables.mapping import Property, RunMapping, listed
 from dbtool.sources.tables.runs import Cell, Run
@@ -159,6 +159,7 @@ def _property_value(cell: Cell, wanted: Property, column: str) -> Any:
     except InvalidError as error:
         known = ", ".join(map(shown, values))
         reason = f"{error}; its values in the mapping are {known}" if known else str(error)
+        reason += f"; {USE_POINTS}" if re.match(COMMA, cell.text) else ""
         raise cell.position.error(column, reason) from error
 
 

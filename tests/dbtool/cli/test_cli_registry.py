@@ -12,6 +12,7 @@ from dbtool import __version__
 from dbtool.cli.main import app
 from dbtool.cli.main import dbtool as entry_point
 from dbtool.cli.registry import COMMANDS, GROUPS, function_of
+from dbtool.sources.ingest import source_names
 from tests.support.explorer import needs_explorer
 from tests.support.programs import run_python
 
@@ -44,6 +45,11 @@ def test_help_fits_80_columns_describes_all_and_holds_an_example_that_parses(
     assert all(parameters.values()), parameters
     described = re.findall(r"^    (\w+)(?: \(.+?\))?: ", _docstring(name), re.MULTILINE)
     assert set(described) <= set(parameters)
+
+
+def test_help_of_ingest_lists_every_source(call):
+    listed = re.split(r"\W+", call("ingest", "--help").output)
+    assert [name for name in source_names() if name not in listed] == []
 
 
 @pytest.mark.parametrize(

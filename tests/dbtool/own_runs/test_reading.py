@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dbtool.sources.numbers import USE_POINTS
 from dbtool.sources.tables.source import read_own_runs
 from dbtool.store.table_files import RunsError
 from tests.support.own_runs import load, mapping_text, query, read, refused, trials, values
@@ -86,6 +87,17 @@ def test_parquet_of_a_data_frame(tmp_path):
     ):
         sentence = f"2.parquet is not Parquet of numbers and texts: {reason}"
         assert refused(tmp_path / "no", {"2.parquet": content}, kind="parquet") == sentence
+
+
+def test_numbers_with_commas_are_told_to_have_points(tmp_path):
+    text = "run;step;error;lr\na;0;0,9;0,1\na;10;-;0,1\na;20;0,05;0,1\n"
+    rate = {"metaparameters": {"learning_rate": '{ column = "lr" }'}}
+    no_rate = NO_RATE.replace("done", "0,1")
+    assert refused(tmp_path, {"1.csv": text}, **rate).split("; 1.csv ") == [
+        f"1.csv line 2, column 'error': '0,9' is not a number; {USE_POINTS}",
+        f"line 4, column 'error': '0,05' is not a number; {USE_POINTS}",
+        f"line 2, column 'lr': {no_rate}; {USE_POINTS}",
+    ]
 
 
 def test_without_a_column_each_file_is_a_run(tmp_path):
