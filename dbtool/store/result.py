@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # The type of DuckDB's sums of whole numbers.
 _WIDE_INTEGERS = pa.decimal128(38, 0)
+# pandas' types with room for missing values, which lowercase names of Arrow's types tell.
+_NULLABLE = [f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)] + ["boolean"]
 _LONGEST_NAME = 100
 _ROWS_A_FRAME = 122_880
 _MOST_NAMES = 3
@@ -77,16 +79,25 @@ class Result:
     def pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas frame; maps become dictionaries.
 
+        Columns of whole numbers or booleans have NumPy's types, such as `int64`, where no value is
+        missing, and otherwise pandas' nullable ones, such as `Int64` and `boolean`, which keep each
+        value as it is.
+
         Raises:
             DbtoolError: pandas is not installed.
         """
         try:
-            import pandas  # noqa: F401, ICN001 (only whether it is there; Arrow makes the frame)
+            import pandas as pd
         except ImportError as error:
             raise DbtoolError(
                 "pandas is not installed: install it with `pip install pandas`, or take .polars()"
             ) from error
         frame: pd.DataFrame = self._table.to_pandas(maps_as_pydicts="strict")
+        nullable = {pa.type_for_alias(name.lower()): name for name in _NULLABLE}
+        for position, column in enumerate(self._table.columns):
+            if column.null_count and column.type in nullable:
+                dtype = pd.api.types.pandas_dtype(nullable[column.type])
+                frame.isetitem(position, column.to_pandas(types_mapper=lambda _, to=dtype: to))
         return frame
 
     def arrow(self) -> pa.Table:

@@ -127,6 +127,21 @@ def test_results_in_every_form(db):
     assert "<table" in result._repr_html_()
 
 
+def test_missing_values_leave_whole_numbers_and_booleans_of_pandas_as_they_are(db):
+    """Also in columns of one name; without missing values they have NumPy's types."""
+    pytest.importorskip("pandas")
+    large = 2**53 + 1  # the first whole number that a float64 lacks
+    rows = f"({large}, {large}, true, 7), (NULL, NULL, NULL, 8)"
+    frame = db.sql(
+        f"SELECT a, b::UBIGINT AS a, c, d FROM (VALUES {rows}) AS t(a, b, c, d)"
+    ).pandas()
+    assert list(map(str, frame.dtypes)) == ["Int64", "UInt64", "boolean", "int32"]
+    assert frame.iloc[0].tolist() == [large, large, True, 7]
+    assert frame.iloc[1].isna().tolist() == [True, True, True, False]
+    empty = db.sql("SELECT NULL::TINYINT AS a, sum(NULL::INTEGER) AS b").pandas()
+    assert list(map(str, empty.dtypes)) == ["Int8", "Int64"]
+
+
 def test_names_are_shown_whole_unless_another_length_was_chosen(db):
     name = "mnist_subsets/mnist_27500/simple_cnn_base/nesterov_momentum"
     result = db.sql("SELECT $name AS workload", name=name)
