@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dbtool.core.contract import ARCHIVE_ROOT, OTHER_METRICS, archive_columns, metric_columns
+from dbtool.core.contract import ARCHIVE_ROOT, OTHER_METRICS, archive_columns
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 from dbtool.core.files import whole_output
 from dbtool.release.file_format import TAR_ENDINGS, FileFormat, file_format_of
@@ -42,6 +42,17 @@ _COPY = {
     FileFormat.CSV: "FORMAT csv",
     FileFormat.JSONL: "FORMAT json",
 }
+# Metrics without their own column, as shards have them: an object, with words for the numbers that
+# JSON lacks.
+_AS_JSON = f"""
+    map_from_entries(list_transform(
+        map_entries({OTHER_METRICS}),
+        lambda each: {{
+            k: each.key,
+            v: if(isfinite(each.value), to_json(each.value), to_json(each.value::VARCHAR))
+        }}
+    ))::JSON
+"""
 
 
 def export(
@@ -103,20 +114,20 @@ def _without_leftovers(column: pa.Array) -> pa.Array:
 
 
 def _copy(path: Path, file_format: FileFormat, rows: pa.RecordBatchReader) -> None:
-    columns = [_json_column(name) for name in rows.schema.names]
-    chosen = ", ".join(columns) if file_format is FileFormat.JSONL else "*"
+    columns = ", ".join(_column(field, file_format) for field in rows.schema)
     with duckdb.connect() as connection:
         connection.register("rows", rows)
         connection.execute(
-            f"COPY (SELECT {chosen} FROM rows) TO {sql_text(str(path))} ({_COPY[file_format]})"  # noqa: S608 (ours)
+            f"COPY (SELECT {columns} FROM rows) TO {sql_text(str(path))} ({_COPY[file_format]})"  # noqa: S608 (ours)
         )
 
 
-def _json_column(name: str) -> str:
-    """Return the SQL of a column for JSON, in which numbers that are not finite become null."""
-    if name == OTHER_METRICS:
-        return f"{name}::JSON AS {name}"
-    if name in metric_columns():
+def _column(field: pa.Field, file_format: FileFormat) -> str:
+    """Return the SQL of a column, in JSON with null for numbers that are not finite."""
+    name: str = field.name
+    if name == OTHER_METRICS and file_format is not FileFormat.PARQUET:
+        return f"{_AS_JSON} AS {name}"
+    if pa.types.is_floating(field.type) and file_format is FileFormat.JSONL:
         # Via text, a number of 32 bits becomes the decimal that it was written as.
         return f"if(isfinite({name}), {name}::VARCHAR::DOUBLE, NULL) AS {name}"
     return name
@@ -142,13 +153,11 @@ def _rows(
     on_trials: OnTrials,
 ) -> Iterator[pa.RecordBatchReader]:
     """Yield the measurements in order, for the block to write."""
-    # In the others, metrics without their own column are a JSON object, as in shards.
-    is_typed = file_format in {FileFormat.PARQUET, FileFormat.ARROW}
-    source = "measurements" if is_typed else "stored.measurements"
+    # A file of DuckDB has the relation behind the view, and the view over it.
+    source = "stored.measurements" if file_format is FileFormat.DUCKDB else "measurements"
     failed: list[BaseException] = []
-    known = set(cursor.table(source).columns)
-    columns = ", ".join(name for name in cursor.table("measurements").columns if name in known)
-    schema = table_of(cursor, f"SELECT {columns} FROM {source} LIMIT 0", {}).schema  # noqa: S608 (ours)
+    schema = table_of(cursor, f"SELECT * FROM {source} LIMIT 0", {}).schema  # noqa: S608 (ours)
+    columns = ", ".join(schema.names)
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:

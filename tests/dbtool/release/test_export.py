@@ -45,8 +45,8 @@ def produced_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two releases, with what the archive's format does not have; trials lie apart in shards."""
     folder = tmp_path_factory.mktemp("produced")
     measured = curve([0.9, 0.5, 1e-7], metric="val_classification_error")
-    measured[3] = {**measured[3], "other_metrics": {"noise, scale": 0.1, "lipschitz": 1e300}}
-    measured[5] = {**measured[5], "other_metrics": {"lipschitz": float("nan")}}
+    measured[3] = {**measured[3], "other_metrics": {"noise, scale": 0.1, "seconds": 2.5}}
+    measured[5] = {**measured[5], "other_metrics": {"lipschitz": float("nan"), "huge": 1e300}}
     precise = curve([0.1, 0.2], metric="val_average_precision", batch_losses=False)
     diverged = [{"step": 0, "batch_cross_entropy_error": float("inf")}]
     study: Any = {"workload": DIGITS, "batch_size": 8, "train_steps": 10}
@@ -99,9 +99,8 @@ def test_csv_and_json_lines(produced, tmp_path):
     objects = [json.loads(line, parse_constant=pytest.fail) for line in text.splitlines()]
     expected = view(produced, ", ".join(KEYS)).rows(named=True)
     assert len(rows) == len(objects) == len(expected) == 1 + 21 + 2
+    assert {row["seconds"] for row in rows} == {"", "2.5"}
     for row, written, known in zip(rows, objects, expected, strict=True):
-        # Those that a source tells are among the other metrics.
-        assert known.pop("seconds") is None
         assert list(row) == list(written) == list(known)
         kept = known.pop("other_metrics")
         others = kept and {name: plain(value) for name, value in dict(kept).items()}
@@ -215,7 +214,8 @@ def test_measurements_of_producers_come_back(produced, produced_folder, tmp_path
     out = exported(produced, tmp_path / "original", release="first")
     text = (out / f"batch_science/{DIGITS}/8/5/measurements.csv").read_text()
     assert text.splitlines()[0] == (
-        'step,val/classification_error,batch/cross_entropy_error,lipschitz,"noise, scale"'
+        "step,val/classification_error,batch/cross_entropy_error,"
+        'huge,lipschitz,"noise, scale",seconds'
     )
     again = tmp_path / "again"
     assert not imported(out, again, release="first").malformed
