@@ -47,7 +47,7 @@ lines AS (
     GROUP BY panel_order, series_order, release_order
 )
 SELECT
-    points.* REPLACE (if(coalesce(line_through = 'first', false), perfect, power(2, examples.mean) / x) AS perfect),
+    points.* REPLACE (CASE WHEN coalesce(line_through = 'first', false) THEN perfect ELSE power(2, examples.mean) / x END AS perfect),
     CASE WHEN coalesce(line_through <> 'first', true) THEN power(2, examples.mean - examples.margin) / x END AS perfect_low,
     CASE WHEN coalesce(line_through <> 'first', true) THEN power(2, examples.mean + examples.margin) / x END AS perfect_high
 FROM query_table(points) AS points
@@ -81,9 +81,9 @@ counted AS (
         release_order,
         batch_size,
         is_alone,
-        if(is_alone, steps, median_steps) AS steps,
+        CASE WHEN is_alone THEN steps ELSE median_steps END AS steps,
         metaparameter_of(metaparameter_name, learning_rate, momentum) AS value,
-        row_number() OVER (study ORDER BY if(is_alone, settled.steps, median_steps) NULLS LAST, trial_id) AS place,
+        row_number() OVER (study ORDER BY CASE WHEN is_alone THEN settled.steps ELSE median_steps END NULLS LAST, trial_id) AS place,
         count(*) OVER study AS n
     FROM settled
     WHERE counts AND (stands OR is_alone)
@@ -91,7 +91,7 @@ counted AS (
 ),
 sizes AS (
     SELECT * REPLACE (CASE WHEN NOT is_alone THEN best_of END AS best_of),
-        ranks_around_median(n, if(is_alone, 1, best_of), 0.95) AS ranks
+        ranks_around_median(n, CASE WHEN is_alone THEN 1 ELSE best_of END, 0.95) AS ranks
     FROM (
         SELECT DISTINCT panel_order, n, is_alone, min(n) FILTER (NOT is_alone) OVER (PARTITION BY panel_order) AS best_of
         FROM counted

@@ -348,7 +348,7 @@ SELECT
     scale,
     CASE
         WHEN scale = 'reverse_log' THEN concat('1 − ', replace(metaparameter, '_', ' '))
-        ELSE concat(upper(metaparameter[1]), replace(metaparameter[2:], '_', ' '), if(relative, ' / most searched', ''))
+        ELSE concat(upper(metaparameter[1]), replace(metaparameter[2:], '_', ' '), CASE WHEN relative THEN ' / most searched' ELSE '' END)
     END AS y_label
 FROM ranges
 QUALIFY value IS NOT NULL OR row_number() OVER (
@@ -399,8 +399,8 @@ WHERE workload_names IS NOT NULL OR is_largest;
 -- nobody has chosen it (NULL: someone has). chosen are rows of any_workloads.
 CREATE MACRO subject_of(chosen, workload_names) AS TABLE
 SELECT
-    if(count(DISTINCT workload) = 1, any_value(title), NULL) AS subject,
-    if(workload_names IS NULL, 'Of the workloads with a goal this one has the most trials.', NULL) AS choice
+    CASE WHEN count(DISTINCT workload) = 1 THEN any_value(title) END AS subject,
+    CASE WHEN workload_names IS NULL THEN 'Of the workloads with a goal this one has the most trials.' END AS choice
 FROM query_table(chosen);
 
 -- Rows of any_workloads as curves, a panel each.
@@ -444,7 +444,7 @@ FROM (
     FROM (
         SELECT
             *,
-            if(workload_names IS NULL, dense_rank() OVER (ORDER BY collection NULLS FIRST, dataset, optimizer, metric, goal), 1)
+            CASE WHEN workload_names IS NULL THEN dense_rank() OVER (ORDER BY collection NULLS FIRST, dataset, optimizer, metric, goal) ELSE 1 END
                 AS panel_order
         FROM query_table(chosen)
     )

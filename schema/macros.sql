@@ -10,10 +10,10 @@ CREATE MACRO is_maximized(metric) AS (
 -- Whether a value is past a goal: strictly or, where the goal is inclusive, also equal to it. What is not finite is past none.
 -- DuckDB 2.0 answers comparisons and isnan by a file's least and greatest value, which leave NaN out; isfinite looks at values.
 CREATE MACRO reached(value, goal, maximize, inclusive) AS
-    (if(maximize, value > goal, value < goal) OR inclusive AND value = goal) AND isfinite(value);
+    (CASE WHEN maximize THEN value > goal ELSE value < goal END OR inclusive AND value = goal) AND isfinite(value);
 
 -- A number that is lower the better a value is.
-CREATE MACRO cost(value, maximize) AS if(maximize, -value, value);
+CREATE MACRO cost(value, maximize) AS CASE WHEN maximize THEN -value ELSE value END;
 
 -- Whether a name is one of some names or patterns such as 'mnist/*', joined by commas; NULL means any.
 CREATE MACRO named_in(name, names) AS
@@ -263,7 +263,7 @@ missed AS (
     AND NOT reached(value, goal, is_maximized(metric), goal_inclusive)
     GROUP BY ALL
 )
-SELECT crossed.*, coalesce(after, if(told_alone, steps - 1, 0), 0) AS after
+SELECT crossed.*, coalesce(after, CASE WHEN told_alone THEN steps - 1 ELSE 0 END, 0) AS after
 FROM crossed
 LEFT JOIN missed USING (asked_row, trial_id)
 LEFT JOIN (

@@ -277,8 +277,8 @@ def export(
         out (PATH): The new file; for --format original a new folder, or a .tar, .tar.gz or
             .tar.bz2.
         file_format: What to write; without it what the name of --out ends with. A duckdb file holds
-            all views and macros, original is the layout of the archive of 2018, which `dbtool
-            import` reads; the others hold the columns of the view measurements.
+            all views and macros, for DuckDB 1.5 and later; original is the layout of the archive of
+            2018, which `dbtool import` reads; the others hold the columns of the view measurements.
     """
     with (
         reading(db, release, fetch_up_to=fetch_up_to) as database,

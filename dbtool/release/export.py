@@ -42,6 +42,10 @@ _COPY = {
     FileFormat.CSV: "FORMAT csv",
     FileFormat.JSONL: "FORMAT json",
 }
+# Of files of DuckDB, so that the oldest version that dbtool runs on reads them.
+_STORAGE: dict[str, str | bool | int | float | list[str]] = {
+    "storage_compatibility_version": "v1.5.0"
+}
 # Metrics without their own column, as shards have them: an object, with words for the numbers that
 # JSON lacks.
 _AS_JSON = f"""
@@ -135,7 +139,7 @@ def _column(field: pa.Field, file_format: FileFormat) -> str:
 
 def _write_database(path: Path, relations: Mapping[str, pa.Table | pa.RecordBatchReader]) -> None:
     """Write a DuckDB file with the relations behind the views, the views and the macros."""
-    with duckdb.connect(str(path)) as connection:
+    with duckdb.connect(str(path), config=_STORAGE) as connection:
         connection.execute("CREATE SCHEMA stored")
         for name, incoming in relations.items():
             connection.register("incoming", incoming)

@@ -148,6 +148,21 @@ def test_a_file_of_duckdb_answers_alone(name, request, tmp_path):
         assert told == held > 0
 
 
+def test_the_oldest_duckdb_that_dbtool_runs_on_reads_its_file(produced, tmp_path):
+    """By the version of the storage, and without `if`, which only DuckDB 2 looks up in a file."""
+    out = exported(produced, tmp_path / "all.duckdb")
+    with duckdb.connect(str(out), read_only=True) as connection:
+        [(tags,)] = connection.execute(
+            "SELECT tags FROM duckdb_databases() WHERE NOT internal"
+        ).fetchall()
+        macros = connection.execute(
+            "SELECT function_name FROM duckdb_functions() "
+            "WHERE NOT internal AND regexp_matches(macro_definition, '\\bif\\W*\\(')"
+        ).fetchall()
+    assert tags["storage_version"] == "v1.5.0+"
+    assert macros == []
+
+
 def test_parts(archived, produced, tmp_path):
     everything = view(archived)
     part = read(exported(archived, tmp_path / "p.parquet", "*/simple_cnn_base/*", batch_size=64))
