@@ -243,6 +243,7 @@ def publish(
             explorer=write_page if explorer else None,
             iceberg=address,
             on_progress=on_progress,
+            on_message=tell,
         )
     size = sum(file.bytes for file in manifest.files)
     rows = sum(file.rows or 0 for file in manifest.shards)

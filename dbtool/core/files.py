@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import BufferedReader
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from dbtool.core.errors import DbtoolError, UsageError
@@ -149,6 +149,15 @@ def write_whole(path: Path, content: bytes) -> None:
     with unfinished(path.parent) as (file, temporary):
         file.write(content)
         finish(file, temporary, path)
+
+
+def remove_files(folder: Path, paths: Iterable[str]) -> None:
+    """Remove files of a folder where they are there, and the folders in it that become empty."""
+    for path in paths:
+        (folder / path).unlink(missing_ok=True)
+        for above in list(PurePosixPath(path).parents)[:-1]:
+            with contextlib.suppress(OSError):
+                (folder / above).rmdir()
 
 
 @contextlib.contextmanager

@@ -31,6 +31,8 @@ SWEEP_LOCK = ".lock"
 """The lock file of a sweep in training; the lock files of slices have this prefix."""
 SWEEP_WORK = ".work"
 """The hidden folder of a release folder from which a sweep resumes."""
+# What options of `dbtool publish` add to a folder.
+_MADE_BY = {"explorer.html": "--explorer", "iceberg": "--catalog iceberg"}
 # A folder that the file system creates for itself and that only root may read.
 _NO_RELEASE = "lost+found"
 _LONGEST_NAME = 200
@@ -83,7 +85,12 @@ class Manifest(About, frozen=True, kw_only=True):
     @property
     def shards(self) -> tuple[ReleaseFile, ...]:
         """The entries of the shards."""
-        return tuple(file for file in self.files if file.path.startswith(f"{MEASUREMENTS}/"))
+        return tuple(file for file in self.files if is_shard(file.path))
+
+    @property
+    def paths(self) -> set[str]:
+        """The paths of the files."""
+        return {file.path for file in self.files}
 
     def file(self, path: str) -> ReleaseFile | None:
         """Return the file at a path below the folder; None where it is not listed."""
@@ -102,6 +109,23 @@ def new_manifest(about: About, files: Iterable[ReleaseFile]) -> Manifest:
         schema_version=schema_version(),
         files=tuple(sorted(files, key=lambda file: file.path)),
     )
+
+
+def is_shard(path: str) -> bool:
+    """Return whether a path in a release folder is that of a shard."""
+    return path.startswith(f"{MEASUREMENTS}/")
+
+
+def publish_command(folder: Path, paths: Iterable[str]) -> str:
+    """Return the command that publishes a folder where it lies, with the options that make paths.
+
+    Example:
+        >>> publish_command(Path("runs"), ["README.md", "explorer.html"])
+        'dbtool publish runs --explorer'
+    """
+    tops = {path.partition("/")[0] for path in paths}
+    options = [option for top, option in _MADE_BY.items() if top in tops]
+    return " ".join(["dbtool publish", str(folder), *options])
 
 
 def is_release(folder: Path) -> bool:

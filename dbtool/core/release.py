@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError, counted
-from dbtool.core.files import open_file, remove_unfinished, sha256_of, write_whole
+from dbtool.core.files import open_file, remove_files, remove_unfinished, sha256_of, write_whole
 from dbtool.core.footer import FooterError
 from dbtool.core.http import as_url
 from dbtool.core.index import TABLES, Index, TablesError, check_columns, check_tables
@@ -32,8 +32,10 @@ from dbtool.core.manifest import (
     check_about,
     encode_manifest,
     is_release,
+    is_shard,
     lack_of_release,
     new_manifest,
+    publish_command,
     read_manifest,
 )
 from dbtool.core.parquet import ParquetError, decoding, open_parquet, require_sound
@@ -80,9 +82,10 @@ def telling_of_change(folder: Path, tell: Callable[[str], None]) -> Iterator[Non
         if was_published and not is_file(folder / CROISSANT):
             tell(
                 f"{folder} was published and has changed, so its README.md and the like are gone; "
-                f"write them anew with `dbtool publish {folder}`"
+                f"write them anew with `{publish_command(folder, before)}`"
             )
-        if gone := sorted(before - _listed(folder)):
+        gone = sorted(filter(is_shard, before - _listed(folder)))
+        if gone:
             tell(
                 f"{counted(len(gone), 'shard')} of {folder} such as {gone[0]} "
                 f"{'is' if len(gone) == 1 else 'are'} not there any more and not listed: where "
@@ -91,10 +94,10 @@ def telling_of_change(folder: Path, tell: Callable[[str], None]) -> Iterator[Non
 
 
 def _listed(folder: Path) -> set[str]:
-    """Return the paths of the shards that a release lists; none where its manifest is damaged."""
+    """Return the paths that a release lists; none where its manifest is damaged."""
     if is_release(folder):
         with contextlib.suppress(DbtoolError):
-            return {file.path for file in read_manifest(folder).shards}
+            return read_manifest(folder).paths
     return set()
 
 
@@ -242,8 +245,7 @@ def write_listing(
     write_whole(folder / MANIFEST, encode_manifest(manifest))
     if before is not None:
         # The files that publishing added describe the old state of the release.
-        for path in (SUMS, *(file.path for file in before.files if file not in held)):
-            (folder / path).unlink(missing_ok=True)
+        remove_files(folder, (SUMS, *(file.path for file in before.files if file not in held)))
     return manifest
 
 

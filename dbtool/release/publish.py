@@ -9,7 +9,14 @@ import msgspec
 import pyarrow.parquet as pq
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import expanded, remove_unfinished, sha256_of, whole_output, write_whole
+from dbtool.core.files import (
+    expanded,
+    remove_files,
+    remove_unfinished,
+    sha256_of,
+    whole_output,
+    write_whole,
+)
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS, Index
 from dbtool.core.manifest import (
     CROISSANT,
@@ -21,6 +28,7 @@ from dbtool.core.manifest import (
     check_about,
     encode_manifest,
     new_manifest,
+    publish_command,
     read_manifest,
 )
 from dbtool.core.release import locked, write_index
@@ -50,6 +58,7 @@ def publish(
     explorer: Callable[[Path], Sequence[str]] | None = None,
     iceberg: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    on_message: Callable[[str], None] = lambda _line: None,
 ) -> Manifest:
     """Make a release a folder for any static host; the same release gives the same bytes.
 
@@ -67,6 +76,8 @@ def publish(
         iceberg: address that the folder will have, from `check_base_url`, for Iceberg tables over
             its files; None for no tables.
         on_progress: called after each shard with the bytes done and their total.
+        on_message: called with a line on the page or the tables of an earlier publication of the
+            source that are removed, as they would not tell what it says of itself now.
 
     Raises:
         UsageError: the source is not a release folder, the new folder exists, the licence is
@@ -103,8 +114,14 @@ def publish(
             raise DbtoolError(f"{source} was added to meanwhile: run the same command again")
         remove_unfinished(source)
         made = _describe(source, about, shards, explorer, iceberg)
-        for path in {file.path for file in manifest.files} - {file.path for file in made.files}:
-            (source / path).unlink(missing_ok=True)
+        gone = manifest.paths - made.paths
+        remove_files(source, gone)
+        before, now = ({path.partition("/")[0] for path in paths} for paths in (gone, made.paths))
+        if removed := sorted(before - now):
+            on_message(
+                f"removed {' and '.join(removed)} of an earlier publication, which "
+                f"`{publish_command(source, gone | made.paths)}` makes anew"
+            )
         return made
 
 

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from dbtool.core.download import DOWNLOADING, Downloader, RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import expanded, make_folder, move, remove_unfinished, write_whole
+from dbtool.core.files import (
+    expanded,
+    make_folder,
+    move,
+    remove_files,
+    remove_unfinished,
+    write_whole,
+)
 from dbtool.core.http import without_secrets
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, SUMS, Manifest, ReleaseFile, is_release, read_manifest
@@ -124,8 +131,7 @@ def _replace(folder: Path, manifest: Manifest, text: bytes, came: Sequence[Relea
 def _remove_gone(folder: Path) -> None:
     with contextlib.suppress(DbtoolError):
         before, now = read_manifest(folder / _COMING), read_manifest(folder)
-        for path in {file.path for file in before.files} - {file.path for file in now.files}:
-            (folder / path).unlink(missing_ok=True)
+        remove_files(folder, before.paths - now.paths)
 
 
 def _check_paths(manifest: Manifest, url: str) -> None:

@@ -23,6 +23,7 @@ from dbtool.core.files import sha256_of
 from dbtool.core.footer import encode_footer
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, SUMS, About, read_manifest
+from dbtool.core.release import telling_of_change
 from dbtool.core.resources import schema_folder
 from dbtool.core.writer import ReleaseWriter
 from dbtool.release.publish import publish
@@ -298,6 +299,34 @@ def test_an_identifier_of_a_licence_written_otherwise(own, tmp_path):
     assert list(tmp_path.iterdir()) == []
     # A version that is not listed is no other way to write the one that is.
     published(own, tmp_path / "out", licence="CC-BY-2.0")
+
+
+def test_what_publishing_again_removes_is_said(own, tmp_path):
+    """The page of an earlier publication, with its folder, and the command that makes it anew."""
+    out, said = tmp_path / "out", list[str]()
+
+    def page(folder: Path) -> list[str]:
+        (folder / "explorer").mkdir(exist_ok=True)
+        for path in (files := ["explorer.html", "explorer/trials.csv"]):
+            (folder / path).touch()
+        return files
+
+    published(own, out, explorer=page, on_message=said.append)
+    published(out, out, explorer=page, on_message=said.append)
+    assert said == []
+    published(out, out, licence="MIT", on_message=said.append)
+    [sentence] = said
+    assert sentence == (
+        f"removed explorer and explorer.html of an earlier publication, which `dbtool publish {out}"
+        " --explorer` makes anew"
+    )
+    assert not list(out.glob("explorer*"))
+    assert verify(out).problems == ()
+    published(out, out, explorer=page)
+    with telling_of_change(out, said.append):
+        write_shard(out, release="made-up", workload="more/fc_64/sgd", batch_size=2)
+    assert f"write them anew with `dbtool publish {out} --explorer`" in said[-1]
+    assert not list(out.glob("explorer*"))
 
 
 @pytest.mark.parametrize("spoil", ["flip", "missing", "rows", "unlisted"])
