@@ -18,13 +18,13 @@ from dbtool.core.files import (
     remove_unfinished,
     write_whole,
 )
-from dbtool.core.http import without_secrets
+from dbtool.core.http import as_url, without_secrets
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, SUMS, Manifest, ReleaseFile, is_release, read_manifest
 from dbtool.core.release import locked, parse_index
 from dbtool.core.walk import entries, is_folder, status_of
 from dbtool.release.layout import sums
-from dbtool.store.locations import folder_name
+from dbtool.store.locations import folder_name, release_folder
 from dbtool.store.remote import TELL_HOST, read_remote_manifest, release_url, remote_file
 from dbtool.store.shard_files import fault
 
@@ -70,7 +70,8 @@ def pull(
         on_progress: called with DOWNLOADING, the bytes received of all files and their total.
 
     Raises:
-        UsageError: the URL is malformed, or the folder holds something else.
+        UsageError: the URL is malformed or a path of this machine, or the folder holds something
+            else.
         DbtoolError: the server does not have the release, the disk is too small or not writable, or
             another process writes to the folder.
 
@@ -78,6 +79,11 @@ def pull(
         >>> dbtool.pull("https://example.org/my-release/", "my-release").files
         17
     """
+    if as_url(url) is None and status_of(local := release_folder(url)) is not None:
+        raise UsageError(
+            f"{local} is on this machine: read it with `--db {local}`, add it to your own releases "
+            f"with `dbtool ingest {local}`, or copy the folder"
+        )
     url = release_url(url)
     with Downloader(
         retries,

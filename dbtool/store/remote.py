@@ -50,7 +50,7 @@ def release_url(text: str) -> str:
     Another text is a UsageError.
     """
     if not text.startswith(("http:", "https:")):
-        raise UsageError(f"{text!r} is not an http:// or https:// URL: name a folder by its path")
+        raise UsageError(f"{text!r} is not an http:// or https:// URL of a release folder")
     parts = urlsplit(check_url(text))
     if parts.query or parts.fragment:
         raise UsageError(f"{text!r} has a part behind its path: give the URL of a release folder")
