@@ -10,6 +10,7 @@ from dbtool.analysis.kinds import Form, Kind
 from dbtool.cli import options
 from dbtool.cli.table import View
 from dbtool.core.errors import UsageError, printable
+from dbtool.core.files import expanded
 from dbtool.figures.specs import format_of
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _numbers(text: str) -> list[float]:
 def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, object]") -> None:
     """Refuse options that contradict each other, and a picture that could not be written."""
     if out is not None:
-        format_of(out)
+        format_of(expanded(out))
         if out.parent.exists() and not out.parent.is_dir():
             raise UsageError(f"{out.parent} is not a folder: name another one with --out")
     for name, value in of_database.items() if csv else ():

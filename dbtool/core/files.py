@@ -6,6 +6,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -63,8 +64,20 @@ def _require_text(path: Path, instead: str) -> None:
         raise UsageError(f"{path} is not UTF-8 text: {instead}")
 
 
+def url_of(given: str | os.PathLike[str]) -> str | None:
+    """Return the URL of any kind that a location is; None where it is a path."""
+    # pathlib turns // into /.
+    found = re.match(r"(\w\w+):/+(.*)", os.fspath(given), re.DOTALL)
+    return f"{found[1]}://{found[2]}" if found else None
+
+
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a path with a home folder in place of ~ or ~USER, or raise a UsageError."""
+    """Return a path with a home folder in place of ~ or ~USER; a UsageError for a URL."""
+    if url := url_of(path):
+        raise UsageError(
+            f"{url} is a URL: name a path of this machine, where `dbtool pull` takes releases from "
+            "URLs of http:// and https://"
+        )
     if "\0" in str(path):
         raise UsageError(f"the path {os.fspath(path)!r} has a NUL, which the name of no file has")
     try:
@@ -88,7 +101,7 @@ def open_file(path: str | Path, *, follow_links: bool = True) -> BufferedReader:
 
 def read_small(path: str | Path) -> bytes:
     """Return what a person or a tool wrote; an OSError where it is larger than `LARGEST_TEXT`."""
-    with open_file(path) as file:
+    with open_file(expanded(path)) as file:
         return read_to_end(file, str(path))
 
 
@@ -170,7 +183,7 @@ def whole_output(target: Path) -> Iterator[Path]:
     Raises:
         DbtoolError: the target exists, its path is not UTF-8, or it cannot be written.
     """
-    target, instead = target.absolute(), "name another one with --out"
+    target, instead = expanded(target).absolute(), "name another one with --out"
     _require_text(target, instead)
     _require_free(target)
     make_folder(target.parent, instead)

@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from dbtool import __version__
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import move, open_file
+from dbtool.core.files import move, open_file, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -163,10 +163,9 @@ def megabytes(count: int) -> str:
 
 
 def as_url(given: str | os.PathLike[str]) -> str | None:
-    """Return the URL of a location; None where the location is a path."""
-    # pathlib turns // into /.
-    found = re.match(r"(https?):/+(.*)", os.fspath(given), re.DOTALL)
-    return f"{found[1]}://{found[2]}" if found else None
+    """Return the URL of http or https that a location is; None where it is something else."""
+    url = url_of(given)
+    return url if url is not None and url.startswith(("http:", "https:")) else None
 
 
 def check_url(text: str) -> str:

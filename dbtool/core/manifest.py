@@ -151,8 +151,6 @@ def releases_in(folder: Path) -> list[Path]:
 
 def lack_of_release(path: Path) -> str:
     """Return why a path is not a release folder, as the rest of a sentence about the path."""
-    if as_url(path):
-        return "is a URL: take it to this machine with `dbtool pull`, and name that folder"
     if not is_folder(path):
         missing = status_of(path) is None
         return f"{'does not exist' if missing else 'is not a folder'}: name a release folder"

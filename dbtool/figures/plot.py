@@ -94,6 +94,7 @@ class Plot:
             UsageError: the name ends otherwise than a picture's, or another table is there.
             OSError: they cannot be written.
         """
+        file = expanded(file)
         format_of(file)
         points = file.with_suffix(".csv")
         require_no_other_table(points)

@@ -20,7 +20,6 @@ from dbtool.core.checks import require_whole
 from dbtool.core.errors import DbtoolError, UsageError, counted, first_sentence, joined, unknown
 from dbtool.core.files import expanded
 from dbtool.core.footer import workload_names
-from dbtool.core.http import as_url
 from dbtool.core.index import Index
 from dbtool.core.manifest import MANIFEST, About, Manifest, check_name, is_release, releases_in
 from dbtool.core.release import telling_of_change
@@ -291,7 +290,7 @@ def tool_of(paths: Sequence[Path]) -> LogFormat | None:
     Raises:
         UsageError: several tools wrote logs there.
     """
-    there = [path for path in paths if as_url(path) is None and status_of(path) is not None]
+    there = [path for path in paths if status_of(path) is not None]
     if any(is_release(path) or releases_in(path) for path in there):
         return None
     from dbtool.sources.logs.source import detected
@@ -342,8 +341,6 @@ def _add_releases(
 
 
 def _release_folders(path: Path) -> Sequence[Path]:
-    if url := as_url(path):
-        raise UsageError(f"{url} is a URL: take it to this machine with `dbtool pull {url}` first")
     try:
         return named_location(path, "PATH").folders
     except UsageError as error:

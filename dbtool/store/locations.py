@@ -1,7 +1,6 @@
 """The locations that a user reads or writes: release folders, folders of them, and URLs."""
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +78,6 @@ def release_folder(given: str | os.PathLike[str]) -> Path:
 
 def _no_folder(path: Path) -> str:
     """Return the fault of a path that is not a folder, and its remedy."""
-    if re.match(r"\w+:/", str(path)):
-        return "is not a URL that can be read: name one of http:// or https://, or a folder"
     if status_of(path) is None:
         named = {each.name: each for each in [*releases_in(user_folder()), bundled_release()]}
         if str(path) in named:
@@ -101,9 +98,9 @@ def folder_to_write(option: str | os.PathLike[str] | None, release: str) -> Path
     UsageError.
     """
     given = option if option is not None else _from_environment()
-    folder = user_folder() if given is None else expanded(given)
     if given is not None and (url := as_url(given)):
         raise UsageError(f"{url} can only be read: name a folder to write to with --db")
+    folder = user_folder() if given is None else expanded(given)
     if is_file(folder):
         raise UsageError(f"{folder} is a file: name a folder of releases with --db")
     return folder if is_release(folder) else folder / folder_name(release)

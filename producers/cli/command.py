@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import re
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import typer
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import UsageError, counted
+from dbtool.core.files import url_of
 from dbtool.core.manifest import is_release, releases_in
 from dbtool.core.release import telling_of_change
 from dbtool.core.resources import libraries_of
@@ -118,9 +118,7 @@ def _check(values: Values) -> None:
 
 def _check_out(out: Path) -> None:
     """Refuse a folder that a sweep would not write a release into."""
-    if re.match(r"\w+:/", str(out)):
-        # pathlib turns // into /.
-        url = str(out).replace(":/", "://", 1)
+    if url := url_of(out):
         raise UsageError(
             f"--out is {url}, and should be a folder of this machine; keep a copy at the URL of a "
             "bucket with --copy-to"

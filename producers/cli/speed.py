@@ -10,7 +10,7 @@ import jax
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import UsageError
-from dbtool.core.files import reason_of
+from dbtool.core.files import expanded, reason_of
 from producers.sweep.run import SweepEvents
 from producers.training.stream import WAITED
 
@@ -72,6 +72,7 @@ def profiled(events: SweepEvents, folder: Path | None) -> Iterator[SweepEvents]:
     if folder is None:
         yield events
         return
+    folder = expanded(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
