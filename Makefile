@@ -22,14 +22,14 @@ SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --conf-dir docs/website 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-explorer: $(EXPLORER) ## build the application of `dbtool explore`; needs Node.js with npm
+explorer: $(EXPLORER) ## build the application of `dbtool explore`; needs Node.js 18 or newer with npm
 
 $(EXPLORER): $(PAGE)/build.mjs $(PACKAGES) $(wildcard $(PAGE)/src/*.* $(PAGE)/src/*/*.*)
 	cd $(PAGE) && npm run --silent build
 
 $(PACKAGES): $(PAGE)/package.json $(PAGE)/package-lock.json $(PAGE)/.npmrc
-	@command -v npm >/dev/null || { echo "the explorer needs Node.js with npm: install it (on Debian: apt-get install npm), then run make again" >&2; exit 1; }
-	cd $(PAGE) && npm ci --silent --no-audit --no-fund
+	@command -v npm >/dev/null || { echo "the explorer needs Node.js 18 or newer with npm: install it (on Debian: apt-get install npm), then run make again" >&2; exit 1; }
+	cd $(PAGE) && npm ci --loglevel=error --no-audit --no-fund
 	@touch $@
 
 figures: $(VENV)/installed ## draw every figure from the data in this repository into figures/

@@ -54,7 +54,7 @@ def test_everything_required_is_pinned_by_its_version_alone():
     assert required <= {name_of(pin) for pin in pins}
 
 
-def test_the_explorers_packages_are_pinned_and_their_lock_names_no_server():
+def test_the_explorers_packages_are_pinned_run_on_its_node_and_their_lock_names_no_server():
     folder = CHECKOUT / "dbtool" / "explorer" / "page"
     package = json.loads((folder / "package.json").read_text())
     wanted = package["dependencies"] | package["devDependencies"]
@@ -64,6 +64,9 @@ def test_the_explorers_packages_are_pinned_and_their_lock_names_no_server():
     held = {name: locked[f"node_modules/{name}"]["version"] for name in wanted}
     assert held == wanted
     assert all(each["integrity"] for path, each in locked.items() if path)
+    needs = [each["engines"]["node"] for each in locked.values() if "engines" in each]
+    least = {tuple(map(int, re.findall(r"\d+", need))) for need in needs}
+    assert f"{max(least)[0]}" == package["engines"]["node"].removeprefix(">=") == "18"
 
 
 @needs_explorer

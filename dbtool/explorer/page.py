@@ -125,7 +125,7 @@ def _built(name: str) -> str:
         words = "make explorer" if in_checkout else "pip install ."
         raise DbtoolError(
             f"the explorer's application is not built: run `{words}` in the checkout, which needs "
-            "Node.js with npm"
+            "Node.js 18 or newer with npm"
         ) from error
 
 

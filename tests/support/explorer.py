@@ -30,7 +30,7 @@ BUILT = Path(dbtool.__file__).parent / "explorer" / "built"
 
 needs_explorer = pytest.mark.skipif(
     not os.environ.get(REQUIRED) and not (BUILT / "explorer.js").is_file(),
-    reason="the explorer was not built: run `make explorer`, which needs Node.js with npm",
+    reason="the explorer was not built: run `make explorer`, which needs Node.js 18 with npm",
 )
 
 

@@ -1,9 +1,9 @@
 // Bundles the application into ../built: its script, its style, and the licences of what it uses.
+// npm runs it, from this folder.
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 
-process.chdir(import.meta.dirname);
 const { metafile } = await build({
   entryPoints: { explorer: "src/app.tsx" },
   outdir: "../built",

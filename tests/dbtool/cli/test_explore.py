@@ -55,6 +55,6 @@ def test_without_its_application_it_says_what_builds_it(
     for words in (["explore"], ["publish", str(database), "--licence", "MIT", "--explorer"]):
         assert call(*words).sentence(1) == (
             f"dbtool: the explorer's application is not built: run `{command}` in the checkout, "
-            "which needs Node.js with npm\n"
+            "which needs Node.js 18 or newer with npm\n"
         )
     assert {path.name for path in database.iterdir()} == before
