@@ -9,7 +9,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(CO
 RELEASE := data/replication
 PAGE := dbtool/explorer/page
 PACKAGES := $(PAGE)/node_modules/.package-lock.json
-EXPLORER := dbtool/explorer/built/explorer.js
+# The last that a build writes.
+EXPLORER := dbtool/explorer/built/notices.txt
 # What needs npm is left out where there is none.
 NPM := $(shell command -v npm)
 # One more process than cores: tests wait for servers, files and other processes, too.

@@ -115,6 +115,58 @@ def test_make_names_what_is_missing_without_a_python(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_page_of_a_distribution_is_that_of_its_sources(tmp_path):
+    checkout, commands, built = (tmp_path / name for name in ("checkout", "commands", "dist"))
+    source = checkout / "dbtool" / "explorer" / "page" / "src" / "app.tsx"
+    folders = (source.parent, commands, *(checkout / each for each in ("schema", "queries")))
+    for folder in (*folders, checkout / "producers"):
+        folder.mkdir(parents=True)
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "dbtool/__init__.py"):
+        shutil.copy(CHECKOUT / name, checkout / name)
+    # An npm that copies, or fails.
+    npm = commands / "npm"
+    npm.write_text(
+        '#!/bin/sh\n[ -z "$BROKEN" ] || { echo "npm ERR! $BROKEN" >&2; exit 1; }\n'
+        '[ "$1" = ci ] || { mkdir -p ../built; cp src/app.tsx ../built/notices.txt; }\n'
+    )
+    npm.chmod(0o755)
+    hatchling = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tmp_path / "h")]
+    subprocess.run([*hatchling, "hatchling"], check=True)
+
+    def build(kind: str, broken: str = "") -> Any:
+        call = f"import hatchling.build as build; build.build_{kind}({str(built)!r})"
+        path = os.pathsep.join((str(commands), os.environ["PATH"]))
+        return subprocess.run(
+            [sys.executable, "-c", call],
+            cwd=checkout,
+            env=os.environ | {"PYTHONPATH": str(tmp_path / "h"), "PATH": path, "BROKEN": broken},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def page() -> str | None:
+        (wheel,) = built.glob("*.whl")
+        name = "dbtool/explorer/built/notices.txt"
+        with zipfile.ZipFile(wheel) as archive:
+            return archive.read(name).decode() if name in archive.namelist() else None
+
+    source.write_text("first")
+    assert (build("wheel").returncode, page()) == (0, "first")
+    # Nothing changed: npm is not asked.
+    assert (build("sdist", "no registry").returncode, page()) == (0, "first")
+    source.write_text("second")
+    warned = build("wheel", "no registry")
+    assert (warned.returncode, page()) == (0, None)
+    assert "the wheel has no page for `dbtool explore`: `npm ci`, which needs" in warned.stderr
+    assert "npm ERR! no registry" in warned.stderr
+    failed = build("sdist", "no registry")
+    assert failed.returncode == 1
+    assert "a source distribution has the explorer's page, but `npm ci`" in failed.stderr
+    assert (build("wheel").returncode, page()) == (0, "second")
+
+
+@pytest.mark.slow
 def test_wheel_holds_what_it_needs(tmp_path):
     checkout = tmp_path / "checkout"
     sample = checkout / "data" / "sample" / "replication_evaluations"
