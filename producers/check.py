@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from dbtool.core.checks import require_goal
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.own_code import blaming_own_code
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
 from producers.search import Range
@@ -13,7 +14,6 @@ from producers.training.block_record import BlockRecord
 from producers.training.objectives import OBJECTIVES
 from producers.training.stopping import Goal
 from producers.workloads.definition import Workload
-from producers.workloads.own import blaming_own_code
 
 _WIDE = 10
 

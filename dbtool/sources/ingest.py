@@ -7,6 +7,7 @@ Installed packages add sources by entry points of the group `dbtool.sources`: th
 import importlib.metadata
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ from dbtool.core.files import expanded
 from dbtool.core.footer import workload_names
 from dbtool.core.index import Index
 from dbtool.core.manifest import MANIFEST, About, Manifest, check_name, is_release, releases_in
+from dbtool.core.own_code import OWN_PATHS, blaming_own_code
 from dbtool.core.release import telling_of_change
 from dbtool.core.shards import Shard
 from dbtool.core.walk import is_file, is_folder, status_of
@@ -147,7 +149,7 @@ def ingest(
     folder = folder_to_write(into, about.release)
     # Own runs have been read.
     progress = {"on_progress": on_progress} if source in _installed() else {}
-    with telling_of_change(folder, on_message):
+    with telling_of_change(folder, on_message), blaming_own_code():
         report = add_source(opened, folder, about=about, **progress)
         return [conclude(report, report.added(), on_message)]
 
@@ -184,11 +186,12 @@ def _require_no_options(paths: Iterable[Path], options: Mapping[str, object]) ->
 def preview(source: Source) -> tuple[pa.Table, pa.Table | None, str]:
     """Return what would be stored: the first trials and measurements, and a sentence of counts."""
     index, measurements, rows = Index(), None, 0
-    for footer, tables in source.studies(Addition(Report(source.about.release, Path()))):
-        index.add(Shard("", "", 0, footer))
-        for table in tables:
-            measurements = table.slice(0, _FIRST_ROWS) if measurements is None else measurements
-            rows += len(table)
+    with blaming_own_code():
+        for footer, tables in source.studies(Addition(Report(source.about.release, Path()))):
+            index.add(Shard("", "", 0, footer))
+            for table in tables:
+                measurements = table.slice(0, _FIRST_ROWS) if measurements is None else measurements
+                rows += len(table)
     columns = ["workload", "batch_size", "trial_id", "status", "steps", "name", "metaparameters"]
     trials = index.trials.slice(0, _FIRST_ROWS).select(columns)
     trials = trials.rename_columns(["run" if name == "name" else name for name in columns])
@@ -237,7 +240,10 @@ def open_source(
                 f"{package}: {type(error).__name__}: {first_sentence(error)}; `pip uninstall "
                 f"{package}` goes on without it"
             ) from error
-        return found(paths)
+        if not entry.module.startswith("dbtool."):
+            OWN_PATHS.add(str(sys.modules[entry.module].__file__))
+        with blaming_own_code():
+            return found(paths)
     path = None if mapping is None else expanded(mapping)
     runs = _reader(paths, name, path)(given=given, release=release, on_progress=on_progress)
     for sentence in runs.sentences:

@@ -50,9 +50,9 @@ def command(**values: Any) -> None:
         return
     if values["output_format"] != "table":
         raise UsageError("--format says how --list prints its rows: add --list, or leave it out")
+    from dbtool.core.own_code import blaming_own_code
     from producers.datasets.folders import given_folder
     from producers.plan import planned_studies
-    from producers.workloads.own import blaming_own_code
     from producers.workloads.presets import find_preset
 
     _check_out(values["out"])

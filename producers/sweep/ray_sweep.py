@@ -21,6 +21,7 @@ import msgspec
 
 import dbtool
 from dbtool.core.errors import DbtoolError
+from dbtool.core.own_code import blaming_own_code
 from dbtool.core.resources import libraries_of
 from dbtool.core.shards import write_shard
 from producers.configuration import SweepOptions
@@ -28,7 +29,7 @@ from producers.devices import configure_devices, keep_compiled
 from producers.plan import StudyPlan
 from producers.sweep.run import SweepEvents, next_blocks, sweep_writer
 from producers.workloads.definition import Origin
-from producers.workloads.own import LOADED, OwnFile, blaming_own_code, load_file, load_own
+from producers.workloads.own import LOADED, OwnFile, load_file, load_own
 
 if TYPE_CHECKING:
     from producers.sweep.session import StudySession

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import Footer, Trial
+from dbtool.core.own_code import blaming_own_code
 from producers.branches import Branch
 from producers.configuration import SweepOptions
 from producers.datasets.forms import Form
@@ -31,7 +32,6 @@ from producers.training.run import BlockTrials, Splits, train_block
 from producers.training.step import Trainer, TrialState, trainer
 from producers.training.stopping import FirstToGoal
 from producers.workloads.definition import Workload
-from producers.workloads.own import blaming_own_code
 
 
 @dataclass(frozen=True)

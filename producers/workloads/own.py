@@ -4,14 +4,12 @@ They join the registries under names that nobody has, and carry the digest of th
 them, so that a sweep never goes on with other code than it began with.
 """
 
-import contextlib
 import functools
 import hashlib
 import importlib.metadata
 import importlib.util
 import sys
-import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +22,7 @@ from dbtool.core.contract import SPLITS, metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.files import read_small
 from dbtool.core.footer import check_names
+from dbtool.core.own_code import OWN_PATHS, blaming_own_code
 from producers.datasets.forms import ArrayForm, ImageForm, TextForm
 from producers.datasets.registry import DATASETS, DatasetDefinition
 from producers.models.registry import FULLY_CONNECTED, MODELS, ModelDefinition
@@ -68,9 +67,6 @@ _TYPES = {
 
 LOADED: dict[Origin, OwnFile | None] = {}
 """The code that was loaded, with its file; None of what is installed."""
-
-# Of all such code, to tell where an error in it comes from.
-_PATHS: set[str] = set()
 
 
 @functools.cache
@@ -124,7 +120,7 @@ def load_file(file: OwnFile) -> list[Workload]:
         module.__file__ = str(file.path)
         # Dataclasses look their module up.
         sys.modules[module.__name__] = module
-        _PATHS.add(str(file.path))
+        OWN_PATHS.add(str(file.path))
         with blaming_own_code(str(file.path)):
             code = compile(file.source, str(file.path), "exec", dont_inherit=True)
             exec(code, vars(module))  # noqa: S102 (the user's own, as `python FILE` would)
@@ -152,41 +148,9 @@ def _load_entry(module: str, name: str, version: str) -> None:
         raise ModuleNotFoundError(f"it has no module {module}")
     origin = Origin(name, hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest(), version)
     if origin not in LOADED:
-        _PATHS.add(spec.origin)
+        OWN_PATHS.add(spec.origin)
         _register(importlib.import_module(module), origin)
         LOADED[origin] = None
-
-
-@contextlib.contextmanager
-def blaming_own_code(code: str | None = None) -> Iterator[None]:
-    """Tell what goes wrong in code of the user's own in one sentence, with its line.
-
-    Errors that come from no line of it are blamed on `code`, and not caught where that is None.
-
-    Raises:
-        DbtoolError: an error was raised there, or in what it called.
-    """
-    try:
-        yield
-    except DbtoolError as error:
-        if code is None:
-            raise
-        raise type(error)(f"{code}: {error}") from error
-    except (Exception, SystemExit) as error:
-        where = _line_of(error) or code
-        if where is None:
-            raise
-        text = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
-        raise DbtoolError(f"{where}: {type(error).__name__}: {text}".rstrip(": ")) from error
-
-
-def _line_of(error: BaseException) -> str | None:
-    """Return the last line of the user's own code that led to an error."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [(frame.filename, frame.lineno) for frame in frames]
-    if isinstance(error, SyntaxError):
-        lines.append((error.filename or "", error.lineno))
-    return next((f"{path}, line {line}" for path, line in lines[::-1] if path in _PATHS), None)
 
 
 def _register(module: ModuleType, origin: Origin) -> None:

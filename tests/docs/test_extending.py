@@ -111,14 +111,19 @@ def test_the_source_of_the_page_is_added(logs, ran):
         assert ran(INGEST).errors.startswith(expected)
     steps = ran("dbtool steps digits/mlp/sgd --format csv --columns batch_size,steps").output
     assert steps.splitlines()[1:] == ["32,10"]
-    # One more run, and one that is malformed.
+    # One more run, and some that are malformed.
     (logs / "logs" / "1.log").write_text("step=0 error=0.9\n")
-    (logs / "logs" / "2.log").write_text("step=0 loss=0.9\n")
-    more = ran(INGEST.replace(" --from", " logs/1.log logs/2.log --from"))
-    assert (more.code, more.errors.splitlines()[:2]) == (
+    no_pair = ValueError("dictionary update sequence element #0 has length 1; 2 is required")
+    malformed = ("step=0 loss=0.9\n", "step 0\n", "")
+    for number, text in enumerate(malformed, start=2):
+        (logs / "logs" / f"{number}.log").write_text(text)
+    more = ran(INGEST.replace(" --from", " logs/1.log logs/2.log logs/3.log logs/4.log --from"))
+    assert (more.code, more.errors.splitlines()[:4]) == (
         1,
         [
-            "left out logs/2.log: it has no 'error'",
+            "left out logs/2.log: it is malformed: KeyError('error')",
+            f"left out logs/3.log: it is malformed: {no_pair!r}",
+            "left out logs/4.log: it is malformed: IndexError('list index out of range')",
             "added 1 trial and 1 measurement to line-logs; 2 trials already there",
         ],
     )
@@ -148,6 +153,15 @@ def test_a_source_that_cannot_be_imported_is_one_sentence(logs, ran):
         "dbtool: line-logs: ModuleNotFoundError: No module named 'maths'; `pip uninstall "
         "line-logs` goes on without it\n"
     )
+
+
+def test_an_error_in_a_source_is_told_with_its_line(logs, ran):
+    file = logs.parent / "installed" / "line_logs.py"
+    file.write_text(SOURCE.replace("(LookupError, ValueError)", "OSError"))
+    (logs / "logs" / "0.1.log").write_text("step=0 loss=0.9\n")
+    number = next(n for n, line in enumerate(SOURCE.splitlines(), 1) if '["error"]' in line)
+    for command in (INGEST, f"{INGEST} --dry-run"):
+        assert ran(command).sentence(1) == f"dbtool: {file}, line {number}: KeyError: 'error'\n"
 
 
 def test_the_files_of_the_page_are_in_style(tmp_path):

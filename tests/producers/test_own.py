@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.own_code import blaming_own_code
 from producers.configuration import SweepOptions
 from producers.datasets.forms import ImageForm, TextForm
 from producers.datasets.registry import DATASETS, checked
@@ -21,7 +22,7 @@ from producers.sweep.session import StudySession
 from producers.training.optimizers import OPTIMIZERS
 from producers.training.step import trainer
 from producers.workloads.definition import Origin
-from producers.workloads.own import blaming_own_code, load_own
+from producers.workloads.own import load_own
 from producers.workloads.presets import find_preset, preset_data
 from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.replace import parse_replacement
