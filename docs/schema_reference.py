@@ -66,7 +66,7 @@ def document() -> str:
     """The document."""
     with duckdb.connect() as connection:
         make_relations(connection, [])
-        views = "\n".join(_view(connection, name) for name in VIEWS)
+        views = "\n".join(view_section(connection, name) for name in VIEWS)
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
         version=schema_version(),
         format=SHARD_FORMAT,
@@ -100,7 +100,8 @@ def macros() -> Iterable[str]:
         yield f"### {call.partition('(')[0]}\n\n`{call}`\n\n{about}\n"
 
 
-def _view(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+def view_section(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    """A view's section: its columns with what their comments say."""
     [(about,)] = connection.execute(
         "SELECT comment FROM duckdb_views() WHERE schema_name = 'main' AND view_name = ?", [name]
     ).fetchall()
@@ -111,7 +112,13 @@ def _view(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     ).fetchall()
     rows = []
     for column, kind, comment in columns:
-        meaning = read_comment(comment)
+        try:
+            meaning = read_comment(comment or "")
+        except ValueError as error:
+            line = f"COMMENT ON COLUMN {name}.{column} IS 'MEANING.';"
+            raise SystemExit(
+                f"the comment of {name}.{column}: {error}; add to schema/comments.sql `{line}`"
+            ) from error
         rows.append((f"`{column}`", f"`{kind}`", meaning.text, meaning.unit, meaning.null))
     table = _table(("column", "type", "meaning", "unit", "NULL"), rows)
     return f"### {name}\n\n{about}\n\n{table}"

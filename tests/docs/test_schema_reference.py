@@ -45,8 +45,8 @@ def test_every_view_is_in_the_reference(connection):
 def test_every_column_has_a_meaning(connection):
     columns = connection.execute(COLUMNS).fetchall()
     assert len(columns) == 110
-    without = [(view, column) for view, column, comment in columns if not comment]
-    assert without == []
+    without = [f"{view}.{column}" for view, column, comment in columns if not comment]
+    assert without == [], "add a line for each to schema/comments.sql, and run `make docs`"
     for _, _, comment in columns:
         schema_reference.read_comment(comment)
 
@@ -63,6 +63,14 @@ def test_a_comment_is_a_meaning_a_unit_and_where_it_is_null():
     for wrong in ("", "No stop", "Time. Unit: s", "Time. NULL here"):
         with pytest.raises(ValueError, match="is not, as others in"):
             read(wrong)
+
+
+def test_a_column_without_a_comment_is_named_with_the_line_to_add():
+    with duckdb.connect() as own:
+        own.execute("CREATE VIEW trials AS SELECT 1 AS new_column")
+        line = "COMMENT ON COLUMN trials.new_column IS 'MEANING.';"
+        with pytest.raises(SystemExit, match=f"add to schema/comments.sql `{line}`"):
+            schema_reference.view_section(own, "trials")
 
 
 def test_columns_that_say_nothing_of_null_hold_none(connection):
