@@ -20,6 +20,7 @@ from tests.support.made_up import curve, write_shard
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 MOST_WHEEL_BYTES = 6_000_000
+MOST_DATA_BYTES = 40_000_000
 # What builds read of a checkout.
 SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSES", "dbtool", "producers")
 CARRIED = {"schema": "dbtool/schema", "queries": "dbtool/queries", "data/sample": "dbtool/data"}
@@ -37,6 +38,11 @@ def test_resources_are_found_in_a_checkout():
     assert (schema_folder() / "views.sql").is_file()
     assert (queries_folder() / "figures").is_dir()
     assert bundled_release() == CHECKOUT / "data" / "replication"
+
+
+def test_the_measurements_that_ship_stay_within_their_limit():
+    files = [path for path in (CHECKOUT / "data").rglob("*") if "__pycache__" not in path.parts]
+    assert sum(path.stat().st_size for path in files if path.is_file()) <= MOST_DATA_BYTES
 
 
 def test_versions_agree():

@@ -19,7 +19,7 @@ from dbtool.core.walk import entries
 Row = tuple[str, str, str | None]
 _DISTRIBUTION = "steps-to-result"
 # Of the extras, those whose libraries tell that they are installed; "" is what all commands need.
-_EXTRAS = ("", "train", "cluster", "iceberg", "logs", "pandas", "spark")
+_EXTRAS = ("", "train", "cluster", "cloud", "iceberg", "logs", "pandas", "spark")
 _REQUIREMENT = re.compile(r"""([\w.-]+)[^;]*(?:;.*extra == ["']([\w-]+)["'])?""")
 
 

@@ -83,6 +83,9 @@ def test_what_is_missing_stands_with_what_brings_it(call, database, tmp_path, mo
     state, _, remedy = said["extra train"].partition("\n")
     assert state == "missing: no-such"
     assert "pip install '.[train]'" in remedy
+    # Those of gpu and tpu are parts of jax, which no module tells.
+    told = set(PROJECT["optional-dependencies"]) - {"gpu", "tpu", "dev", "docs"}
+    assert {part.removeprefix("extra ") for part in said if part.startswith("extra ")} == told
     assert said["releases read"] == str(database)
     assert re.fullmatch(r"none\n +-> `dbtool ingest RUNS`", said["your releases"])
     assert re.fullmatch(r"unusable\n +-> .* does not exist; .*", said["data sets"])
