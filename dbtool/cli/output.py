@@ -186,9 +186,12 @@ def _write_for_programs(rows: TypedRows, output_format: Format, output: BinaryIO
             import polars as pl
 
             header = pl.DataFrame(schema=dict.fromkeys(rows.schema.names, pl.String))
-            header.write_csv(output)
-            for table in rows.plain():
-                pl.DataFrame(table).write_csv(output, include_header=False)
+            output.write(header.write_csv().encode())
+            # Where Polars writes by itself, its errors do not tell what the system says.
+            output.writelines(
+                pl.DataFrame(table).write_csv(include_header=False).encode()
+                for table in rows.plain()
+            )
         case Format.JSON:
             before = "[\n"
             for line in rows.documents():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dbtool.cli.options import Format
 from tests.support.queries import ENDLESS
 from tests.support.terminal import run_on_terminal
 
@@ -148,8 +149,10 @@ def test_interrupt_ends_a_long_list_of_rows(database, tmp_path):
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is full")
-def test_full_disk_is_one_sentence(database):
+@pytest.mark.parametrize("output_format", Format)
+def test_full_disk_is_one_sentence(database, output_format):
     words = [sys.executable, "-m", "dbtool", "workloads", "--db", str(database)]
+    words += ["--format", output_format]
     with FULL.open("wb") as full:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1
