@@ -304,7 +304,8 @@ def cite(db: str | None = None, release: options.Release = None) -> None:
     """Print BibTeX entries for the releases.
 
     First the paper that measured the archive of 2018, then the one that did so for sparse networks,
-    then this program, and last what the releases themselves give.
+    then this program, and last what the releases themselves give or, where one gives nothing, an
+    entry of its name, title, licence and year.
 
     Example: dbtool cite >> references.bib
     """

@@ -211,12 +211,33 @@ def licence_url(licence: str) -> str:
     return f"https://spdx.org/licenses/{licence}.html" if licence in LICENCES else licence
 
 
+def _made_entry(release: str, title: str, licence: str | None, year: int | None) -> str:
+    """Return BibTeX that cites a release, without what TeX would take for commands."""
+    name, title, licence = (
+        re.sub(r"[&%$#_]", r"\\\g<0>", re.sub(r"[{}\\]", "", each or ""))
+        for each in (release, title, licence)
+    )
+    fields = [
+        f"title = {{{title}}}",
+        f"author = {{{{The authors of the release {name}}}}}",
+        *([f"year = {{{year}}}"] if year else []),
+        *([f"note = {{Licence {licence}}}"] if licence else []),
+    ]
+    lines = "".join(f"  {field},\n" for field in fields)
+    return f"@misc{{{re.sub(r'[^A-Za-z0-9_.-]+', '-', release)},\n{lines}}}\n"
+
+
 def bibtex(db: "Releases", release: str | None = None) -> str:
     """Return the BibTeX entries of the papers and this program, then those of releases.
 
+    A release that gives none has one made from its name, title, licence and year.
+
     BibTeX rejects repeated keys, so only the first of the entries with the same key is returned.
     """
-    own = [citation for (citation,) in db.result(index_question("cite", release=release))]
+    own = [
+        citation or _made_entry(*about)
+        for *about, citation in db.result(index_question("cite", release=release))
+    ]
     entries: dict[str, str] = {}
     for entry in map(str.strip, [ARCHIVE_CITATION, _SPARSITY_PAPER, _SOFTWARE, *own]):
         key = _KEY.search(entry)
