@@ -44,7 +44,9 @@ def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> 
     """
     rate = _multiplications_a_second()
     total_trials, total_seconds, total_rows = 0, 0.0, 0
-    for study, blocks in zip(studies, next_blocks(studies, held_index(out), options), strict=True):
+    for study, blocks in zip(
+        studies, next_blocks(studies, out, held_index(out), options), strict=True
+    ):
         trials = sum(map(len, blocks))
         rows = trials * (study.train_steps + 1)
         seconds = trials * _seconds_a_trial(study, rate)

@@ -149,7 +149,7 @@ def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions
                 raise
             # The command that has Ray train does not start JAX itself.
             if options.on or is_first():
-                left = next_blocks(studies, held_index(out), options)
+                left = next_blocks(studies, out, held_index(out), options)
                 finished = sum(not blocks for blocks in left)
                 kept = f"{out} holds {finished:,} of {counted(len(studies), 'study', 'studies')}"
                 if isinstance(error, Interrupted):

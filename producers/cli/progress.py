@@ -148,7 +148,7 @@ def sweep_progress(
     With `watch`, also how each study comes along: on a terminal all the time, elsewhere a line at
     its end. Where there is no terminal, a line tells every so many seconds what is in training.
     """
-    left = next_blocks(studies, held_index(out), options)
+    left = next_blocks(studies, out, held_index(out), options)
     planned = sum(
         sum(map(len, blocks)) * study.train_steps
         for study, blocks in zip(studies, left, strict=True)

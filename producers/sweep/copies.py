@@ -23,9 +23,9 @@ from dbtool.core.release import locked
 from dbtool.core.resources import how_to_install
 from dbtool.core.walk import walk
 from producers.sweep.run import SweepEvents
+from producers.training.saved import DIGEST_SUFFIX
 
 _LISTING = (*TABLES, MANIFEST)
-_DIGEST = ".sha256"
 _EVERY_SECONDS = 5.0
 
 
@@ -176,11 +176,11 @@ class _Copy:
             for entry in walk(self._folder / name)
             if entry.is_file()
         ]
-        complete = {path.with_suffix("") for path in found if path.suffix == _DIGEST}
+        complete = {path.with_suffix("") for path in found if path.suffix == DIGEST_SUFFIX}
         return {
             path.relative_to(self._folder).as_posix()
             for path in found
-            if path.suffix in {".parquet", _DIGEST} or complete.intersection(path.parents)
+            if path.suffix in {".parquet", DIGEST_SUFFIX} or complete.intersection(path.parents)
         }
 
     def _at(self, path: str) -> str:
@@ -201,7 +201,7 @@ class _Copy:
 
 
 def _order(path: str) -> tuple[bool, bool, str]:
-    return path == MANIFEST, path in TABLES or path.endswith(_DIGEST), path
+    return path == MANIFEST, path in TABLES or path.endswith(DIGEST_SUFFIX), path
 
 
 def _stamp(path: Path) -> tuple[int, int]:

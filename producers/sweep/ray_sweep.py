@@ -58,7 +58,7 @@ def run_on_ray(
     """
     studies, options = _from_anywhere(studies, options)
     with sweep_writer(studies, out, options) as writer:
-        blocks = next_blocks(studies, writer.index, options)
+        blocks = next_blocks(studies, out, writer.index, options)
         if not any(blocks):
             return
         with _cluster() as ray:
@@ -72,7 +72,7 @@ def run_on_ray(
                 events.on_steps(rows - len(trial_ids))
                 events.on_shard(writer.receive(shard))
                 if not cluster.trains(study):
-                    cluster.submit(study, next_blocks([study], writer.index, options)[0])
+                    cluster.submit(study, next_blocks([study], out, writer.index, options)[0])
                 if not cluster.trains(study):
                     events.on_study(study)
 

@@ -26,7 +26,7 @@ from producers.plan import StudyPlan
 from producers.search import SearchSpace, points, search_space_json
 from producers.seeds import SEARCH, derived_seed
 from producers.sweep.outcome import best_of, values_of
-from producers.sweep.run import ROUNDS_FOLDER, refuse_other
+from producers.sweep.run import ROUNDS_FOLDER
 from producers.sweep.session import StudySession
 from producers.training.mesh import from_first, is_first
 from producers.training.optimizers import optimizer_definition
@@ -143,7 +143,7 @@ class LockstepSearch:
         count = study.least_trials if not rounds else max(1, study.least_trials // 2)
         most_steps = min([study.train_steps, *(each.stopped_at for each in rounds)])
         folder = self._folder / str(number)
-        if not from_first(lambda: self._holds_round(number)):
+        if not from_first(lambda: bool(self._shards(number))):
             trials = self._trials(number, space, first, count)
             on_round(study, trials.trial_ids)
             search = self._rule
@@ -167,12 +167,6 @@ class LockstepSearch:
     def _shards(self, number: int) -> list[Path]:
         folder = self._folder / str(number)
         return [folder / path for path in shard_paths(folder)]
-
-    def _holds_round(self, number: int) -> bool:
-        shards = self._shards(number)
-        for path in shards:
-            refuse_other(self._study, read_footer(path).study)
-        return bool(shards)
 
     def _trials(self, number: int, space: SearchSpace, first: int, count: int) -> BlockTrials:
         study, ids = self._study, range(first, first + count)

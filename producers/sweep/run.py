@@ -14,7 +14,7 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,12 +28,13 @@ from dbtool.core.files import reason_of
 from dbtool.core.footer import Study
 from dbtool.core.index import Index, differences
 from dbtool.core.manifest import SWEEP_LOCK, SWEEP_WORK, About, is_release
-from dbtool.core.release import read_release
-from dbtool.core.shards import Shard
-from dbtool.core.walk import files_matching
+from dbtool.core.release import read_release, shard_paths
+from dbtool.core.shards import Shard, read_footer
+from dbtool.core.walk import entries, files_matching
 from dbtool.core.writer import ReleaseWriter
 from producers.configuration import Slice, SweepOptions
 from producers.plan import StudyPlan
+from producers.training.saved import saved_blocks
 from producers.workloads.definition import Origin
 
 if TYPE_CHECKING:
@@ -64,8 +65,17 @@ def finished_trials(study: StudyPlan, index: Index) -> dict[int, str]:
     return {trial: row["status"] for trial, row in index.trials_of(*study.key).items()}
 
 
-def refuse_other(study: StudyPlan, held: Study) -> None:
-    """Refuse trials that another definition of the study trained."""
+def refuse_other(
+    study: StudyPlan, held: Study, *, saved_at: int | None = None, also: Sequence[str] = ()
+) -> None:
+    """Refuse trials that another definition of the study trained.
+
+    Args:
+        study: the study.
+        held: what the trials were trained as.
+        saved_at: the step at which their block was stopped and saved; None if it has ended.
+        also: names of what differs besides.
+    """
     expected = study.study()
     before, now = ((each.workload.definition or {}).get("origin") for each in (held, expected))
     if before != now:
@@ -75,12 +85,44 @@ def refuse_other(study: StudyPlan, held: Study) -> None:
             "is given; go on with that code, or write this sweep into another folder with --out"
         )
     differing = differences(held.workload, expected.workload)
-    differing += differences(_before_its_search(held, expected), expected)
-    if differing:
-        raise DbtoolError(
-            f"{study.name} is there with another {', '.join(differing)}; "
-            "write this sweep into another folder with --out"
-        )
+    differing += [*differences(_before_its_search(held, expected), expected), *also]
+    if not differing:
+        return
+    there, remedy = "is there", ""
+    if saved_at is not None:
+        there = f"is there, stopped and saved at step {saved_at:,},"
+        remedy = "go on with the options that it was begun with, or "
+    raise DbtoolError(
+        f"{study.name} {there} with another {', '.join(differing)}; {remedy}write this sweep into "
+        "another folder with --out"
+    )
+
+
+def stopped_blocks(
+    study: StudyPlan, out: Path, options: SweepOptions, finished: Container[int]
+) -> list[tuple[int, ...]]:
+    """Return the blocks of a study that were saved in training and can go on.
+
+    Raises:
+        DbtoolError: what was saved, rounds of a search among it, has another definition, and
+            would never be gone on with.
+    """
+    folder = study.work_folder(out)
+    rounds = [Path(entry.path) for entry in entries(folder / ROUNDS_FOLDER)]
+    stopped = []
+    for each in (folder, *rounds):
+        for (held, trial_ids, *_, shared_batches, measure), step in saved_blocks(each):
+            if any(trial_id in finished for trial_id in trial_ids):
+                continue  # Trained since, in other blocks.
+            also = ["shared_batches"] * (shared_batches != study.shared_batches)
+            also += ["measure"] * (measure != list(options.measure))
+            refuse_other(study, msgspec.convert(held, Study), saved_at=step, also=also)
+            if each == folder:
+                stopped.append(tuple(trial_ids))
+    for each in rounds:
+        for path in shard_paths(each):
+            refuse_other(study, read_footer(each / path).study)
+    return stopped
 
 
 def _before_its_search(held: Study, expected: Study) -> Study:
@@ -114,23 +156,36 @@ def missing_trials(study: StudyPlan, finished: dict[int, str]) -> list[int]:
 
 
 def next_blocks(
-    studies: Sequence[StudyPlan], index: Index, options: SweepOptions
+    studies: Sequence[StudyPlan], out: Path, index: Index, options: SweepOptions
 ) -> list[list[tuple[int, ...]]]:
     """Return the blocks of trials to train next, for each of the studies.
 
-    When they are trained, and more feasible trials are wanted, there may be others.
+    A block that was stopped goes on as it is, though other options would cut others. When they are
+    trained, and more feasible trials are wanted, there may be others.
+
+    Args:
+        studies: of the sweep.
+        out: its folder.
+        index: what that lists.
+        options: how to train.
     """
     part = options.part
-    if part is None:
-        return [
-            study.blocks(missing_trials(study, finished_trials(study, index)), options.block)
-            for study in studies
-        ]
     numbers = itertools.count(1)
     following = []
-    # Which blocks are the slice's must not depend on what is finished, since other slices write.
     for study, blocks in zip(studies, all_blocks(studies, options), strict=True):
         finished = finished_trials(study, index)
+        stopped = stopped_blocks(study, out, options, finished)
+        if part is None:
+            missing = missing_trials(study, finished)
+            going_on = []
+            for block in stopped:
+                rest = [trial for trial in missing if trial not in block]
+                if len(rest) < len(missing):
+                    going_on.append(block)
+                    missing = rest
+            following.append([*going_on, *study.blocks(missing, options.block)])
+            continue
+        # Which blocks are the slice's must not depend on what is finished: other slices write.
         own = [block for block in blocks if part.has(next(numbers))]
         left = [tuple(trial for trial in block if trial not in finished) for block in own]
         following.append([block for block in left if block])
@@ -243,7 +298,7 @@ class _Run:
     def next_blocks(self, studies: Sequence[StudyPlan]) -> list[list[tuple[int, ...]]]:
         from producers.training.mesh import from_first
 
-        blocks = from_first(lambda: next_blocks(studies, self.index, self.options))
+        blocks = from_first(lambda: next_blocks(studies, self.out, self.index, self.options))
         return [[tuple(block) for block in of_study] for of_study in blocks]
 
     def train(self, study: StudyPlan, blocks: list[tuple[int, ...]]) -> None:

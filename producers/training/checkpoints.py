@@ -29,6 +29,12 @@ from dbtool.core.files import sha256_of, write_whole
 from dbtool.core.walk import entries, files_matching, walk
 from producers.training.block_record import BlockRecord, Clock, Progress, Slots
 from producers.training.mesh import from_first, is_first, on_any
+from producers.training.saved import (
+    CHECKPOINT_PREFIX,
+    DIGEST_SUFFIX,
+    IDENTITY_FILE,
+    last_step,
+)
 
 if TYPE_CHECKING:
     from producers.training.block import BlockProgram
@@ -36,8 +42,6 @@ if TYPE_CHECKING:
 # Orbax also logs the traceback of each error that it raises here.
 logging.getLogger("absl").setLevel(logging.CRITICAL)
 
-CHECKPOINT_PREFIX = ".checkpoint-"
-_DIGEST = ".sha256"
 _MOST_OF_AN_ERROR = 200
 
 
@@ -64,8 +68,8 @@ class Checkpoints:
         every_seconds: float,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        text = json.dumps(identity, sort_keys=True)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self._identity = json.dumps(identity, sort_keys=True).encode()
+        digest = hashlib.sha256(self._identity).hexdigest()[:16]
         self._folder = folder.absolute() / f"{CHECKPOINT_PREFIX}{digest}"
         self._every_seconds = every_seconds
         self._stopping = stopping
@@ -154,10 +158,9 @@ class Checkpoints:
         self._saving = folder
 
     def _latest(self) -> int | None:
-        steps = [int(path.stem) for path in files_matching(self._folder, f"*{_DIGEST}")]
-        if not steps:
+        step = last_step(self._folder)
+        if step is None:
             return None
-        step = max(steps)
         try:
             expected = self._digest_file(step).read_text(errors="replace").strip()
             found = _digest(self._folder / str(step))
@@ -179,9 +182,10 @@ class Checkpoints:
         self._saver.wait_until_finished()
         if folder is None or not is_first():
             return
+        write_whole(folder / IDENTITY_FILE, self._identity)
         digest = self._digest_file(folder.name)
         write_whole(digest, f"{_digest(folder)}\n".encode())
-        for path in files_matching(self._folder, f"*{_DIGEST}"):
+        for path in files_matching(self._folder, f"*{DIGEST_SUFFIX}"):
             if path != digest:
                 path.unlink()
         self._remove_incomplete()
@@ -189,12 +193,12 @@ class Checkpoints:
     def _remove_incomplete(self) -> None:
         """Remove what a kill or a full disk left, and checkpoints that no longer count."""
         for path in (Path(entry.path) for entry in entries(self._folder)):
-            if path.suffix != _DIGEST and not self._digest_file(path.name).exists():
+            if path.suffix != DIGEST_SUFFIX and not self._digest_file(path.name).exists():
                 # Threads of a save that failed may write on.
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
     def _digest_file(self, step: int | str) -> Path:
-        return self._folder / f"{step}{_DIGEST}"
+        return self._folder / f"{step}{DIGEST_SUFFIX}"
 
 
 _Items = ocp.args.Composite

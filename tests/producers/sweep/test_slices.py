@@ -1,6 +1,7 @@
 """Slices: how they are written, what they train, and who may write beside whom."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -52,7 +53,7 @@ def test_slices_are_a_partition_of_the_sweep(count, trials, block):
     plans = [with_trials(small_study(seed=seed), each) for seed, each in enumerate(trials)]
 
     def blocks(part: Slice | None) -> list[tuple[int, tuple[int, ...]]]:
-        following = next_blocks(plans, Index(), options(part, block=block))
+        following = next_blocks(plans, Path(), Index(), options(part, block=block))
         return [(study, ids) for study, left in enumerate(following) for ids in left]
 
     parts = [blocks(Slice(number, count)) for number in range(1, count + 1)]

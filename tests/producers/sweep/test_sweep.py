@@ -11,10 +11,20 @@ import pytest
 
 from dbtool.core.contract import shard_schema, study_path
 from dbtool.core.errors import DbtoolError
+from dbtool.core.index import Index
 from dbtool.core.manifest import About, read_manifest
 from dbtool.core.shards import read_footer, read_tables
 from dbtool.core.writer import ReleaseWriter
-from producers.sweep.run import finished_trials, held_index, missing_trials
+from producers.configuration import SweepOptions
+from producers.sweep.run import (
+    SweepEvents,
+    finished_trials,
+    held_index,
+    missing_trials,
+    next_blocks,
+    run_sweep,
+)
+from producers.training.checkpoints import Interrupted
 from tests.support.sweeps import (
     BATCH_SIZE,
     STEPS,
@@ -135,6 +145,37 @@ def test_another_definition_in_the_folder_is_named(made_up_mnist, tmp_path):
         finished_trials(small_study(steps=3), held)
     with pytest.raises(DbtoolError, match=r"another .*search_space \(learning_rate\);"):
         finished_trials(small_study(steps=2, learning_rates=(1e-4, 10.0)), held)
+
+
+def test_a_stopped_sweep_is_gone_on_with_and_by_no_other_definition(made_up_mnist, tmp_path):
+    """What was saved goes on whatever the number of trials, and is never passed over in silence."""
+    study = replace(small_study(), replacement=made_up_mnist, least_trials=4)
+    done: list[int] = []
+    events = SweepEvents(
+        on_block=lambda *_: None,
+        on_steps=done.append,
+        on_shard=lambda _: None,
+        stopping=lambda: len(done) == 2,
+    )
+    with pytest.raises(Interrupted) as stopped:
+        run_sweep([study], tmp_path, SweepOptions(block=4), events)
+    saved = f"at batch size 8 is there, stopped and saved at step {stopped.value.step}, with "
+    for other, measure, named in (
+        (small_study(steps=STEPS - 1), (), r"train_steps \(29, there 30\)"),
+        (small_study(seed=1), (), r"seed \(.*\)"),
+        (small_study(shared_batches=True), (), "shared_batches"),
+        (small_study(), ("seconds",), "measure"),
+    ):
+        sentence = rf"{saved}another {named}; go on with the options that it was begun with, or "
+        with pytest.raises(DbtoolError, match=sentence):
+            sweep(other, tmp_path, made_up_mnist, trials=1, measure=measure)
+    larger = replace(study, batch_size=16)
+    for trials, expected in ((2, [(0, 1, 2, 3)]), (6, [(0, 1, 2, 3), (4, 5)])):
+        studies = [larger, replace(study, least_trials=trials)]
+        options = SweepOptions(block=2)
+        assert next_blocks(studies, tmp_path, Index(), options) == [[(0, 1), (2, 3)], expected]
+    assert sweep(study, tmp_path, made_up_mnist, trials=6) == [(0, 1, 2, 3), (4, 5)]
+    assert not (tmp_path / ".work").exists()
 
 
 def test_a_release_of_other_shards_is_gone_on_with(undisturbed, made_up_mnist, tmp_path):

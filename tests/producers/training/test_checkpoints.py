@@ -16,7 +16,8 @@ import pytest
 
 from dbtool.core.errors import DbtoolError
 from producers.training.block_record import BlockRecord, Progress
-from producers.training.checkpoints import CHECKPOINT_PREFIX, Checkpoints
+from producers.training.checkpoints import Checkpoints
+from producers.training.saved import CHECKPOINT_PREFIX
 from tests.support.blocks import (
     TRIALS,
     Rows,

@@ -1,0 +1,31 @@
+"""The checkpoints that a folder holds of blocks in training, read without JAX."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dbtool.core.walk import entries, files_matching
+
+CHECKPOINT_PREFIX = ".checkpoint-"
+DIGEST_SUFFIX = ".sha256"
+IDENTITY_FILE = "block.json"
+"""Lies in a checkpoint and holds the identity of its block."""
+
+
+def last_step(folder: Path) -> int | None:
+    """Return the step of the last whole checkpoint of a block; None if there is none."""
+    steps = (int(path.stem) for path in files_matching(folder, f"*{DIGEST_SUFFIX}"))
+    return max(steps, default=None)
+
+
+def saved_blocks(folder: Path) -> Iterator[tuple[Any, int]]:
+    """Yield the identity of each block that is saved in a folder, and at which step.
+
+    Checkpoints that older versions of this package wrote do not tell theirs.
+    """
+    for entry in entries(folder):
+        if entry.name.startswith(CHECKPOINT_PREFIX) and (step := last_step(Path(entry.path))):
+            path = Path(entry.path) / str(step) / IDENTITY_FILE
+            if path.is_file():
+                yield json.loads(path.read_bytes()), step
