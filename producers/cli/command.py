@@ -57,7 +57,8 @@ def command(**values: Any) -> None:
 
     _check_out(values["out"])
     options, preset = sweep_options(values), find_preset(values["preset"])
-    if not (values["dry_run"] or values["emit"]):
+    # A job may run on machines whose folders are not here.
+    if values["emit"] is None:
         given_folder(options.datasets)
     plan = plan_of(values, preset.release)
     # Libraries that the user's own code lacks do not come with the extra.
