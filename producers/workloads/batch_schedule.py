@@ -54,11 +54,16 @@ def refuse_batch_schedule(workload: Workload) -> None:
                 f"the batch_schedule of {workload.name} holds {change!r:.60}, and should hold "
                 "steps with whole factors, both from 1, such as (500, 2)"
             )
-    for (before, _), (after, _) in pairwise(schedule):
+    for (before, small), (after, large) in pairwise([(0, 1), *schedule]):
         if after <= before:
             raise UsageError(
                 f"the batch schedule of {workload.name} has step {after} after step {before}; "
                 "its steps should increase, as in 2@500,4@2000"
+            )
+        if large <= small:
+            raise UsageError(
+                f"the batch schedule of {workload.name} has factor {large} at step {after}, after "
+                f"factor {small}; its factors should increase from 1, as in 2@500,4@2000"
             )
     if schedule and workload.schedule != "constant":
         raise UsageError(

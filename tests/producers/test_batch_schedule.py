@@ -65,10 +65,11 @@ def test_evaluations_are_as_many_examples_apart_as_before():
 @given(st.lists(st.tuples(st.integers(1, 10**9 - 1), st.integers(1, 2**9)), min_size=1, max_size=5))
 def test_what_is_written_is_read_or_refused(changes):
     text = ",".join(f"{factor}@{step}" for step, factor in changes)
-    if all(before < after for (before, _), (after, _) in pairwise(changes)):
+    growing = pairwise([(0, 1), *changes])
+    if all(old[0] < new[0] and old[1] < new[1] for old, new in growing):
         assert scheduled(WORKLOAD, text).batch_schedule == tuple(changes)
     else:
-        with pytest.raises(UsageError, match="its steps should increase"):
+        with pytest.raises(UsageError, match=r"its (steps|factors) should increase"):
             scheduled(WORKLOAD, text)
 
 
@@ -80,8 +81,12 @@ def test_what_cannot_be_scheduled_is_one_sentence():
         branched_studies([grown_study()], Path(), SweepOptions(branch_at=(3,)))
     with pytest.raises(UsageError, match="has a batch schedule of its own; train it without"):
         scheduled(scheduled(WORKLOAD, "2@5"), TEXT)
+    with pytest.raises(UsageError, match="has factor 2 at step 100, after factor 4; its factors s"):
+        scheduled(WORKLOAD, "4@50,2@100")
+    with pytest.raises(UsageError, match="has factor 1 at step 50, after factor 1; its factors sh"):
+        scheduled(WORKLOAD, "1@50")
     with pytest.raises(DbtoolError, match="is too long"):
-        scheduled(WORKLOAD, ",".join(f"2@{step}" for step in range(1, 40)))
+        scheduled(WORKLOAD, ",".join(f"{step + 1}@{step}" for step in range(1, 40)))
     for wrong in ((500,), (500, 2.0), (0, 2), (500, 0), (True, 2), [500, 2], 500):
         schedule: Any = (wrong,)
         with pytest.raises(UsageError, match="and should hold steps with whole factors, both from"):
