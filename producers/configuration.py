@@ -52,7 +52,7 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             Meta(min_length=1, description="a list of whole numbers from 1, such as [1, 64]"),
         ]
         | None,
-        Option("Global batch sizes; by default those of the published study.", "B,B,…"),
+        Option("Global batch sizes; by default those that the workload lists.", "B,B,…"),
     ] = None
     batch_schedule: Annotated[
         Annotated[

@@ -241,7 +241,7 @@ def plan_studies(
             grown = "" if factor == 1 else f", {factor} times {batch_size},"
             raise UsageError(
                 f"batch size {batch_size * factor}{grown} does not fit {workload.name}, which has "
-                f"{workload.train_examples} training examples; the published study took "
+                f"{workload.train_examples} training examples; this workload lists "
                 f"{', '.join(map(str, workload.batch_sizes))}"
             )
     search = sweep.rule()

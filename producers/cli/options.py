@@ -59,7 +59,7 @@ def signature() -> inspect.Signature:
         "Train one step of each workload in a Python file of yours, and print what is odd about "
         "it; write nothing."
     )
-    listing = "Print the workloads, their goals and published batch sizes."
+    listing = "Print the workloads, their goals and batch sizes."
     listed = typer.Option("--format", case_sensitive=False, help="How --list prints its rows.")
     return inspect.Signature(
         [

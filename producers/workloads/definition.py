@@ -133,7 +133,7 @@ class Workload:
             none.
         maximize: whether higher values of the metric are better.
         train_examples: size of the training split.
-        batch_sizes: those of the published study.
+        batch_sizes: those of its studies where no others are asked for.
         budget: how long trials train.
         evaluation: at which steps they are evaluated.
         certainty: setting to one of CERTAINTIES: whose choice it is; that of a single

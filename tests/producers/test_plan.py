@@ -27,7 +27,7 @@ def plan(workload: str = FC.name, **settings: Any) -> list[StudyPlan]:
 def test_batch_size_must_fit_the_training_set():
     subset = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"
     assert len(plan(subset, batch_sizes=[6_875])) == 1
-    with pytest.raises(UsageError, match=r"6875 training examples; .* took 1, .* 4096, 6875$"):
+    with pytest.raises(UsageError, match=r"6875 training examples; .* lists 1, .* 4096, 6875$"):
         plan(subset, batch_sizes=[6_876])
 
 
