@@ -26,17 +26,23 @@ from producers.training.step import trainer
 from producers.workloads.definition import Workload
 
 # Measured on a CPU (benchmarks/training.py): the share of a large matrix product's rate that
-# training reaches, the least time of a step, and the size of a stored row.
+# training reaches, the least time of a step (7.3e-6 s of a core's at batch size 1), and the size of
+# a stored row.
 _SHARE_OF_PEAK = 0.5
-_LEAST_SECONDS_A_STEP = 5e-6
+_LEAST_SECONDS_A_STEP = 7e-6
 _BYTES_A_ROW = 4.5
+
+# Measured of fully connected networks (8.0 s, and 2.2 to 2.6 s, of a core's time): to start
+# `dbtool produce` and read MNIST, and to compile a study's programs.
+_SECONDS_TO_START = 8.0
+_SECONDS_A_STUDY = 2.5
 
 # Of replaced data sets and the user's own, whose held-out examples are known when they are loaded.
 _SHARE_HELD_OUT = 20
 
 
 def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> Iterator[str]:
-    """Yield a line a study, then the sum.
+    """Yield a line a study, then the sum, which has the start of the command besides.
 
     Diverging trials end early, so that the true time is shorter; trials that are added to reach a
     number of feasible ones come on top. Of a search in lockstep, which ends at its goal, it is the
@@ -49,7 +55,7 @@ def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> 
     ):
         trials = sum(map(len, blocks))
         rows = trials * (study.train_steps + 1)
-        seconds = trials * _seconds_a_trial(study, rate)
+        seconds = trials * _seconds_a_trial(study, rate) + _SECONDS_A_STUDY * bool(trials)
         total_trials += trials
         total_seconds += seconds
         total_rows += rows
@@ -64,6 +70,7 @@ def estimate(studies: Sequence[StudyPlan], out: Path, options: SweepOptions) -> 
             f"{study.name}: {number} in lockstep, searched {where}, of at most {steps}, "
             f"{size} and {_duration(seconds)}"
         )
+    total_seconds += _SECONDS_TO_START * bool(total_trials)
     in_lockstep = any(study.search is not None for study in studies)
     sentence = (
         f"{counted(total_trials, 'trial')}, {'at most' if in_lockstep else 'about'} "

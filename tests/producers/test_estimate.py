@@ -100,6 +100,12 @@ def test_time_grows_with_the_work(tmp_path):
     assert 3 * seconds(more) < seconds(some) < 5 * seconds(more)
 
 
+def test_even_the_smallest_sweep_starts_and_compiles(tmp_path):
+    studies = planned(SMALL, batch_sizes=[1, 2], trials=1, steps=1)
+    *each, total = map(seconds, estimate(studies, tmp_path, OPTIONS))
+    assert total > sum(each) > 1
+
+
 def array(*shape: int) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(shape, jnp.float32)
 
