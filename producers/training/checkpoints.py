@@ -30,9 +30,9 @@ from dbtool.core.walk import entries, files_matching, walk
 from producers.training.block_record import BlockRecord, Clock, Progress, Slots
 from producers.training.mesh import from_first, is_first, on_any
 from producers.training.saved import (
-    CHECKPOINT_PREFIX,
     DIGEST_SUFFIX,
     IDENTITY_FILE,
+    checkpoint_name,
     last_step,
 )
 
@@ -69,8 +69,7 @@ class Checkpoints:
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self._identity = json.dumps(identity, sort_keys=True).encode()
-        digest = hashlib.sha256(self._identity).hexdigest()[:16]
-        self._folder = folder.absolute() / f"{CHECKPOINT_PREFIX}{digest}"
+        self._folder = folder.absolute() / checkpoint_name(self._identity)
         self._every_seconds = every_seconds
         self._stopping = stopping
         self._last = time.monotonic()

@@ -174,6 +174,12 @@ def test_a_stopped_sweep_is_gone_on_with_and_by_no_other_definition(made_up_mnis
         studies = [larger, replace(study, least_trials=trials)]
         options = SweepOptions(block=2)
         assert next_blocks(studies, tmp_path, Index(), options) == [[(0, 1), (2, 3)], expected]
+    (saved_as,) = (tmp_path / ".work").rglob("block.json")
+    content = saved_as.read_bytes()
+    saved_as.write_bytes(content[:-9])
+    with pytest.raises(DbtoolError, match="is damaged"):
+        sweep(study, tmp_path, made_up_mnist, trials=4, block=4)
+    saved_as.write_bytes(content)
     assert sweep(study, tmp_path, made_up_mnist, trials=6) == [(0, 1, 2, 3), (4, 5)]
     assert not (tmp_path / ".work").exists()
 
