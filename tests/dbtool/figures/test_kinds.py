@@ -244,7 +244,9 @@ def test_of_many_curves_one_guide_is_drawn_and_no_band():
     ]
     (axes,) = drawn(rows)
     (guide,) = [line for line in axes.lines if line.get_label().startswith("perfect")]
-    assert (guide.get_label(), to_hex(guide.get_color())) == ("perfect: fc_3", PERFECT)
+    assert (guide.get_label(), to_hex(guide.get_color())) == ("perfect_of_many: fc_3", PERFECT)
+    texts = {text.get_text() for each in axes.figure.legends for text in each.get_texts()}
+    assert {text for text in texts if "perfect" in text} == {"perfect scaling of the middle curve"}
     assert not [part for part in axes.collections if part.get_label().startswith("band")]
     # Shapes tell the curves apart in grey.
     points = [line for line in axes.lines if line.get_label().startswith("points")]
