@@ -48,7 +48,9 @@ def test_the_copy_is_what_the_statements_create(folder):
     [kept] = folder.iterdir()
     before = kept.stat()
     assert made() == first
-    assert kept.stat() == before
+    # Reading it may change when it was read last, and nothing else.
+    after = kept.stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_a_copy_that_is_damaged_or_old_is_made_again(folder):
