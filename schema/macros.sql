@@ -8,7 +8,6 @@ CREATE MACRO is_maximized(metric) AS (
 );
 
 -- Whether a value is past a goal: strictly or, where the goal is inclusive, also equal to it. What is not finite is past none.
--- DuckDB 2.0 answers comparisons and isnan by a file's least and greatest value, which leave NaN out; isfinite looks at values.
 CREATE MACRO reached(value, goal, maximize, inclusive) AS
     (CASE WHEN maximize THEN value > goal ELSE value < goal END OR inclusive AND value = goal) AND isfinite(value);
 

@@ -39,7 +39,7 @@ Rate = Literal["learning_rate", "effective_learning_rate", "damping"]
 """The learning rate, that divided by 1 - momentum, or 1 - momentum."""
 
 NEARLY = 1.25
-"""Trials that took up to this many times the fewest steps count among the best."""
+"""Trials that may have taken up to this many times the fewest steps count among the best."""
 FEWEST_RATES = 4
 _OUTER = 0.1  # of the searched range, on each side: the best rate may lie beyond it
 _LEAST_SCALE = 0.05

@@ -149,12 +149,16 @@ def _make_index(
 
 
 def _measurements(releases: Sequence[OpenRelease]) -> str:
-    """Return the query of stored.measurements: each release's shards, pruned by folder."""
+    """Return the query of stored.measurements: each release's shards, pruned by folder.
+
+    The least and greatest values that Parquet files state leave NaN out, so that DuckDB would pass
+    over the rows of some filters, such as `isnan`, if it was not told.
+    """
     parts = [
         f"SELECT {sql_text(each.manifest.release)} AS release, * "  # noqa: S608 (quoted)
         f"FROM read_parquet([{', '.join(sql_text(glob.escape(path)) for path in each.shards)}], "
         "hive_partitioning = true, "
-        "hive_types = {'workload': VARCHAR, 'batch_size': INTEGER})"
+        "hive_types = {'workload': VARCHAR, 'batch_size': INTEGER}, can_have_nan = true)"
         for each in releases
         if each.shards
     ]

@@ -13,5 +13,6 @@ SELECT $release AS release, *
 FROM read_parquet(
     '$shards',
     hive_partitioning = true,
-    hive_types = {'workload': VARCHAR, 'batch_size': INTEGER}
+    hive_types = {'workload': VARCHAR, 'batch_size': INTEGER},
+    can_have_nan = true
 );

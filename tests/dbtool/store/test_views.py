@@ -4,9 +4,11 @@ import math
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import duckdb
 import numpy as np
 import pytest
 
+import dbtool
 from dbtool.core.manifest import About
 from dbtool.core.writer import ReleaseWriter
 from dbtool.database import open_database
@@ -15,6 +17,7 @@ from tests.support.figure_points import figure_points
 from tests.support.made_up import curve, shard_footer, write_shard
 
 PRECISION, ERROR = "val_average_precision", "val_classification_error"
+LOSS = "batch_cross_entropy_error"
 CONSTANT = "gradient_lipschitz_constant"
 OPEN_IMAGES = "open_images_v4/resnet_50/momentum"
 GOAL: dict[str, Any] = {"metric": PRECISION, "goal": 0.3}
@@ -130,6 +133,29 @@ def test_lipschitz_constants_of_sparse_networks_are_drawn(tmp_path):
     assert points[0]["workload"] == DENSE
     [point] = of_any
     assert (point["y"], point["goal"], point["goal_inclusive"]) == (2, 0.02, True)
+
+
+@pytest.mark.parametrize("published", [False, True], ids=["dbtool", "dbtool.sql"])
+def test_filters_keep_nan(tmp_path, monkeypatch, published):
+    """The least and greatest values that Parquet files state leave NaN out."""
+    for size, losses in ((8, [1.0, math.nan]), (16, [2.5, math.inf, math.nan]), (32, [1.0])):
+        rows = [{"step": step, LOSS: loss} for step, loss in enumerate(losses)]
+        trials = [(0, "INFEASIBLE", {"learning_rate": 0.1}, rows)]
+        write_shard(tmp_path / "own", batch_size=size, trials=trials)
+    dbtool.publish(tmp_path / "own", tmp_path / "out", licence="CC0-1.0")
+    monkeypatch.chdir(tmp_path / "out")
+    with duckdb.connect() as connection, open_database(tmp_path / "own") as db:
+        if published:
+            connection.execute(Path("dbtool.sql").read_text())
+
+        def answer(sql: str) -> Any:
+            return connection.sql(sql).fetchall() if published else db.sql(sql).rows()
+
+        for view, value in (("measurements", LOSS), ("evaluations", "value")):
+            for condition in ("isnan({})", "{} = 'nan'", "{} > 1000", "{} >= 2", "{} <> 1"):
+                where = f"WHERE {condition.format(value)}"
+                counted = answer(f"SELECT count(*) FILTER ({where}) FROM {view}")
+                assert answer(f"SELECT count(*) FROM {view} {where}") == counted, where
 
 
 def test_figures_of_any_workload_say_that_a_goal_is_inclusive(tmp_path):
