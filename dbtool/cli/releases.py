@@ -279,7 +279,8 @@ def export(
             .tar.bz2.
         file_format: What to write; without it what the name of --out ends with. A duckdb file holds
             all views and macros, for DuckDB 1.5 and later; original is the layout of the archive of
-            2018, which `dbtool import` reads; the others hold the columns of the view measurements.
+            2018, which `dbtool import --release NAME` reads; the others hold the columns of the
+            view measurements.
     """
     with (
         reading(db, release, fetch_up_to=fetch_up_to) as database,

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 import platformdirs
@@ -11,7 +11,14 @@ import platformdirs
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded
 from dbtool.core.http import as_url
-from dbtool.core.manifest import MANIFEST, SWEEP_LOCK, SWEEP_WORK, is_release, releases_in
+from dbtool.core.manifest import (
+    MANIFEST,
+    SWEEP_LOCK,
+    SWEEP_WORK,
+    is_release,
+    read_manifest,
+    releases_in,
+)
 from dbtool.core.resources import REPLICATION, bundled_release
 from dbtool.core.walk import entries, is_file, is_folder, status_of
 
@@ -47,9 +54,7 @@ def named_location(given: str | os.PathLike[str] | None, option: str = "--db") -
     if given is None:
         folders = releases_in(user_folder())
         bundled = bundled_release()
-        # The whole release of the user's own has what a wheel's part of it has.
-        own = {folder.name for folder in folders}
-        if is_release(bundled) and own.isdisjoint({bundled.name, REPLICATION}):
+        if is_release(bundled) and not is_held(bundled, folders):
             folders.append(bundled)
         if not folders:
             raise DbtoolError(
@@ -66,6 +71,21 @@ def named_location(given: str | os.PathLike[str] | None, option: str = "--db") -
     if not found:
         raise _no_release(path, option)
     return Location(str(path), found)
+
+
+def is_held(bundled: Path, own: Sequence[Path]) -> bool:
+    """Return whether the user's own releases have the name, or all studies, of the one that ships.
+
+    A wheel carries a part of `replication`, which the user may have as a whole, or have begun to.
+    """
+    named = {folder.name: folder for folder in own}
+    if bundled.name in named or REPLICATION not in named:
+        return bundled.name in named
+    shipped, held = (
+        {PurePosixPath(file.path).parent for file in read_manifest(folder).files}
+        for folder in (bundled, named[REPLICATION])
+    )
+    return shipped <= held
 
 
 def release_folder(given: str | os.PathLike[str]) -> Path:

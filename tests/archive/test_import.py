@@ -195,7 +195,7 @@ def test_numbers_compare_as_the_decimals_that_were_written(importing):
 
 def test_report_compares_with_the_published_table(importing, tmp_path):
     report = importing(small_study(LINES) | small_study(LINES, study=f"{MNIST}/64"))
-    *lines, lacking, unknown, complete, incomplete, infeasible = compared(report.folder)
+    *lines, lacking, unknown, complete, incomplete, infeasible, other = compared(report.folder)
     assert [" ".join(line.split()) for line in lines] == [
         "studies 1 of 454 of the published table",
         "COMPLETE 2 of 108,194 trials",
@@ -206,10 +206,11 @@ def test_report_compares_with_the_published_table(importing, tmp_path):
     ]
     assert lacking.startswith("the database lacks 453 studies: ")
     assert unknown == f"the published table lacks 1 study: {STUDY}"
-    assert [complete, incomplete, infeasible] == [
+    assert [complete, incomplete, infeasible, other] == [
         f"{MNIST}/64 has 1 COMPLETE trial, and 274 in the published table",
         f"{MNIST}/64 has 0 INCOMPLETE trials, and 224 in the published table",
         f"{MNIST}/64 has 0 INFEASIBLE trials, and 2 in the published table",
+        "published is the authors' release: trials of others need another --release",
     ]
     told: list[str] = []
     dbtool.import_archive(

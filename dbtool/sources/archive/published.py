@@ -167,3 +167,5 @@ def compared(folder: Path) -> Iterator[str]:
     yield from differences[:_MOST_DIFFERENCES]
     if len(differences) > _MOST_DIFFERENCES:
         yield f"and {len(differences) - _MOST_DIFFERENCES:,} more counts differ"
+    if differences:
+        yield f"{RELEASE} is the authors' release: trials of others need another --release"

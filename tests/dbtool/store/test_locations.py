@@ -10,7 +10,13 @@ import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.http import as_url
 from dbtool.core.resources import bundled_release
-from dbtool.store.locations import folder_name, folder_to_write, named_location, user_folder
+from dbtool.store.locations import (
+    folder_name,
+    folder_to_write,
+    is_held,
+    named_location,
+    user_folder,
+)
 from producers.configuration import Slice
 from producers.sweep.run import only_writer
 from tests.support.made_up import write_shard
@@ -110,6 +116,17 @@ def test_the_users_own_releases_are_open_beside_the_bundled_one():
     assert named_location(None).folders == [own, copy]
     with pytest.raises(UsageError, match=r"the release of that name is .*mine$"):
         named_location("mine")
+
+
+def test_a_part_that_ships_steps_back_for_the_whole_release_alone(tmp_path):
+    """A wheel's part of `replication` has another name; an ingest may have stopped on the way."""
+    part, own = tmp_path / "replication_evaluations", tmp_path / "replication"
+    for folder, size in ((part, 8), (part, 16), (own, 8)):
+        write_shard(folder, release=folder.name, batch_size=size)
+    assert not is_held(part, [tmp_path / "mine", own])
+    write_shard(own, release=own.name, batch_size=16)
+    assert is_held(part, [own])
+    assert is_held(part, [part])
 
 
 @pytest.mark.parametrize(
