@@ -159,7 +159,7 @@ def part_path(target: Path) -> Path:
 
 def megabytes(count: int) -> str:
     """Return a number of bytes in MB, for messages."""
-    return f"{count / 1e6:,.1f} MB"
+    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count:,} bytes"
 
 
 def as_url(given: str | os.PathLike[str]) -> str | None:

@@ -29,7 +29,9 @@ class AccessError(DbtoolError):
 
 def access_error(path: str | os.PathLike[str], error: OSError) -> AccessError:
     """Return the error for a path at which the operating system failed."""
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) and not Path(path).is_symlink():
+        reason = "it is not there any more"
+    elif isinstance(error, FileNotFoundError):
         reason = "it is a link, and what it leads to is not there; mount the disk or remove it"
     elif error.errno == errno.ELOOP:
         reason = "it is a link that leads back to itself; remove it"

@@ -127,13 +127,16 @@ def _copy(path: Path, file_format: FileFormat, rows: pa.RecordBatchReader) -> No
 
 
 def _column(field: pa.Field, file_format: FileFormat) -> str:
-    """Return the SQL of a column, in JSON with null for numbers that are not finite."""
+    """Return the SQL of a column, in JSON with null and in CSV with NaN as others read it."""
     name: str = field.name
     if name == OTHER_METRICS and file_format is not FileFormat.PARQUET:
         return f"{_AS_JSON} AS {name}"
     if pa.types.is_floating(field.type) and file_format is FileFormat.JSONL:
         # Via text, a number of 32 bits becomes the decimal that it was written as.
         return f"if(isfinite({name}), {name}::VARCHAR::DOUBLE, NULL) AS {name}"
+    if pa.types.is_floating(field.type) and file_format is FileFormat.CSV:
+        # DuckDB writes nan or -nan, which Polars takes for text.
+        return f"if(isnan({name}), 'NaN', {name}::VARCHAR) AS {name}"
     return name
 
 

@@ -121,6 +121,17 @@ def test_csv_and_json_lines(produced, tmp_path):
                 assert written[name] == value
 
 
+def test_nan_in_csv_is_a_number_to_polars(tmp_path):
+    losses = [1.5, math.nan, math.copysign(math.nan, -1)]
+    rows = [{"step": step, "batch_cross_entropy_error": each} for step, each in enumerate(losses)]
+    trials = [(0, "INFEASIBLE", {"learning_rate": 0.1}, rows)]
+    write_shard(tmp_path / "own", trials=trials)
+    with open_database(tmp_path / "own") as db:
+        out = exported(db, tmp_path / "all.csv")
+    column = pl.read_csv(out, infer_schema_length=None)["batch_cross_entropy_error"]
+    assert str(column.to_list()) == "[1.5, nan, nan]"
+
+
 def plain(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
