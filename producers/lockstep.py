@@ -13,6 +13,7 @@ from typing import Any
 
 from dbtool.core.errors import UsageError
 from producers.search import OUTER, Metaparameter, Range, SearchSpace
+from producers.training.batches import phases
 from producers.workloads.definition import EvaluationRule, Workload
 
 # All trials are evaluated as the one says, those that have come near the goal as the other does; or
@@ -82,12 +83,13 @@ class LockstepRule:
         everyone: list[int] = []
         due = 0
         far, near = _rules(workload)
+        of_trial = tuple(phases(batch_size, workload.batch_schedule, train_steps))
         for step in near.schedule(train_steps, batch_size, workload.batch_schedule):
             steps[step] = False
             if step >= due or step == train_steps:
                 steps[step] = len(everyone) % far.other_splits_every == 0
                 everyone.append(step)
-                due = far.after(step, batch_size)
+                due = far.after(step, of_trial)
         steps[train_steps] = True
         return steps, frozenset(everyone)
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from producers.datasets.forms import GREY_28, Form
 from producers.datasets.registry import DATASETS
 from producers.datasets.split import RANDOM_5_000, HeldOut
 from producers.search import SCRAMBLED, Metaparameter, Sobol, StepsRange, search_space_json
-from producers.training.batches import BatchSchedule, phases
+from producers.training.batches import BatchSchedule, Phase, phases
 from producers.training.optimizers import optimizer_definition
 
 SearchSpace = tuple[tuple[str, Metaparameter | StepsRange], ...]
@@ -57,20 +57,24 @@ class EvaluationRule:
         self, train_steps: int, batch_size: int, batch_schedule: BatchSchedule = ()
     ) -> dict[int, bool]:
         """Return the evaluation steps in order, each with whether every split is evaluated."""
+        of_trial = tuple(phases(batch_size, batch_schedule, train_steps))
         steps: dict[int, bool] = {}
         step = 0
-        for phase in phases(batch_size, batch_schedule, train_steps):
-            while step < phase.end:
-                steps[step] = len(steps) % self.other_splits_every == 0
-                step = self.after(step, phase.batch_size)
+        while step < train_steps:
+            steps[step] = len(steps) % self.other_splits_every == 0
+            step = self.after(step, of_trial)
         return {**steps, train_steps: True}
 
-    def after(self, step: int, batch_size: int) -> int:
-        """Return the step of the evaluation after that at a step."""
+    def after(self, step: int, of_trial: Sequence[Phase]) -> int:
+        """Return the step of the evaluation after that at a step, which may be beyond the last."""
         if self.every is not None:
             return step + self.every
-        fewest = max(1, math.ceil(self.examples_between / batch_size))
-        return max(step + fewest, round(step * 2 ** (1 / self.validation_per_doubling)))
+        following, left = step, self.examples_between
+        for phase in of_trial:
+            if following < phase.end and left > 0:
+                steps = min(math.ceil(left / phase.batch_size), phase.end - following)
+                following, left = following + steps, left - steps * phase.batch_size
+        return max(following, step + 1, round(step * 2 ** (1 / self.validation_per_doubling)))
 
 
 @dataclass(frozen=True)

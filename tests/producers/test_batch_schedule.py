@@ -60,6 +60,9 @@ def test_evaluations_are_as_many_examples_apart_as_before():
     steps = [0, 4, 8, 10, 12, 14, 15, 16]
     assert list(rule.schedule(16, 16, ((8, 2), (13, 8)))) == steps
     assert list(rule.schedule(16, 16)) == [0, 4, 8, 12, 16]
+    # The second is due when 2 steps of 16 and 1 of 32 have passed since the first.
+    steps = [0, 4, 7, 9, 11, 13, 14, 15, 16]
+    assert list(rule.schedule(16, 16, ((6, 2), (13, 8)))) == steps
 
 
 @given(st.lists(st.tuples(st.integers(1, 10**9 - 1), st.integers(1, 2**9)), min_size=1, max_size=5))
