@@ -74,7 +74,8 @@ def _step(study: StudyPlan, options: SweepOptions) -> tuple[list[str], str]:
     loss = f"train_{OBJECTIVES[workload.objective or workload.form.objective].metric_names[0]}"
     before, after = record.values(loss)[2]
     odd = []
-    if before == after:
+    # The rate of a first step that warms up may be 0.
+    if before == after and workload.schedule == "constant":
         odd.append(f"one step with {_settings(centre)} leaves {loss} at {before:.6g}")
     _, steps, values = record.values(goal.metric)
     if len(values) < 2 or not all(map(math.isfinite, values)):

@@ -90,9 +90,10 @@ def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
 
 def _critical(scaling: Scaling, settings: Settings) -> Iterator[str]:
     if scaling.tradeoff is None or scaling.curve is None or scaling.start is None:
+        compared = " that are compared" * bool(scaling.left_out)
         yield (
-            f"The critical batch size cannot be told: "
-            f"{counted(len(scaling.reached), 'batch size')} reached the goal, and it takes "
+            f"The critical batch size cannot be told: of the batch sizes{compared} "
+            f"{len(scaling.reached)} reached the goal, and it takes "
             f"{fewest_reached(settings.curve)}."
         )
         return
@@ -225,6 +226,7 @@ def _sources(scaling: Scaling) -> Iterator[str]:
         f"At {counted(len(scaling.windowed), 'batch size')} the search was in a window around the "
         "best of the next one, in which as many trials come further than in the whole space."
     )
+    few = f"Left out are {{}}, with fewer than {scaling.trials} trials (--trials)."
     told: tuple[tuple[Sequence[float], str], ...] = (
         (missed, "At {} the goal was not reached; that counts as a bound."),
         (scaling.ended, ended),
@@ -232,7 +234,7 @@ def _sources(scaling: Scaling) -> Iterator[str]:
         (scaling.diverged, "At {} most trials diverged, which tells nothing of steps."),
         (scaling.windowed, windowed),
         (scaling.wide, "At {} it was in the whole space: steps there count as a bound."),
-        (scaling.left_out, "Left out are {}, with fewer trials (--trials)."),
+        (scaling.left_out, few),
         (scaling.wanted, "Studies at batch sizes {} would tell more."),
     )
     yield from (words.format(_sizes(sizes)) for sizes, words in told if sizes)

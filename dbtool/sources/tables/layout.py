@@ -88,7 +88,8 @@ def layout_of(folder: Path) -> tuple[Layout, TableFormat]:
         endings = joined((f".{each}" for each in TABLE_FORMATS), "or")
         raise UsageError(
             f"no {endings} file in {folder} has a column that could be the step: whole numbers, "
-            "named step, global_step, iteration, update, epoch or the like"
+            "named step, global_step, iteration, update, epoch or the like; lines of text are read "
+            "by `dbtool ingest --from text`"
         )
     first = next(iter(histories))
     is_one_name = len({path.name for path in histories}) == 1 < len(histories)

@@ -124,7 +124,7 @@ def test_too_few_batch_sizes_tell_nothing(call):
     # Trials 0 and 1, and trial 2, which diverged.
     assert (first["trials"], first["batch_sizes"], first["reached"]) == ("3", "2", "2")
     said = " ".join(call("scaling", DIGITS).output.split())
-    assert "The critical batch size cannot be told: 2 batch sizes reached the goal" in said
+    assert "The critical batch size cannot be told: of the batch sizes 2 reached the goal" in said
     assert "From the best of 3 trials at 2 batch sizes, 8 to 64." in said
     _, said, *_ = call("scaling", DIGITS, "--trials", "9").output.splitlines()
     assert said == "  No batch size has 9 trials: ask for fewer (--trials)."
