@@ -1,6 +1,7 @@
 """The contents of a shard's footer as checked values: its study, trials and producer."""
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import quote
@@ -110,7 +111,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     trial_id: SmallCount
     status: Status
     steps: Count
-    metaparameters: dict[str, Scalar]
+    metaparameters: Mapping[str, Scalar]
     seed: Integer | None = None
     name: str | None = None
     source: str | None = None
