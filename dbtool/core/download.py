@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 import filelock
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import make_folder
+from dbtool.core.files import made_folder
 from dbtool.core.http import (
     NoMoreError,
     Part,
@@ -120,7 +120,6 @@ class Downloader:
         if self._is_there(file, path, on_progress):
             part_path(path).unlink(missing_ok=True)
             return True
-        make_folder(path.parent, self._other_path)
         try:
             with self._locked(path, wait=wait), Part(path, file) as part:
                 # Another process may have finished the download meanwhile.
@@ -171,7 +170,10 @@ class Downloader:
         """Keep other processes from downloading the file while the block runs."""
         lock = path.with_name(f".{path.name}.lock")
         try:
-            with filelock.FileLock(lock, timeout=-1 if wait else 0):
+            with (
+                made_folder(path.parent, self._other_path),
+                filelock.FileLock(lock, timeout=-1 if wait else 0),
+            ):
                 try:
                     yield
                 finally:

@@ -50,6 +50,26 @@ def make_folder(folder: Path, instead: str) -> None:
         ) from error
 
 
+@contextlib.contextmanager
+def made_folder(folder: Path, instead: str | None = None) -> Iterator[None]:
+    """Create a folder and its parents; after the block, remove those of them that are empty.
+
+    Raises:
+        DbtoolError: as `make_folder`; an OSError without what to do instead.
+    """
+    missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
+    if instead is None:
+        folder.mkdir(parents=True, exist_ok=True)
+    else:
+        make_folder(folder, instead)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            for each in missing:
+                each.rmdir()
+
+
 def reason_of(error: OSError, path: Path) -> str:
     """Return why a path cannot be written to; where a file is in its way, which one."""
     if isinstance(error, FileExistsError | NotADirectoryError):
@@ -133,11 +153,10 @@ def sha256_of(path: Path) -> str:
 def unfinished(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
     """Yield a new file in a folder and its temporary path; create the folder where it is missing.
 
-    The file is removed after the block unless `finish` renamed it.
+    Both are removed after the block unless `finish` renamed the file.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_PREFIX}{secrets.token_hex(8)}"
-    with _open_locked(path) as file:
+    with made_folder(folder), _open_locked(path) as file:
         try:
             yield file, path
         finally:
@@ -186,10 +205,9 @@ def whole_output(target: Path) -> Iterator[Path]:
     target, instead = expanded(target).absolute(), "name another one with --out"
     _require_text(target, instead)
     _require_free(target)
-    make_folder(target.parent, instead)
     try:
         _remove_abandoned(entries(target.parent))
-        with unfinished(target.parent) as (_, marker):
+        with made_folder(target.parent, instead), unfinished(target.parent) as (_, marker):
             # It is not abandoned while the marker exists.
             scratch = marker.with_suffix(_FOLDER)
             scratch.mkdir()

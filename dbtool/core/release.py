@@ -205,7 +205,11 @@ def locked(
 
     try:
         with filelock.FileLock(folder / _LOCK, timeout=seconds):
-            yield
+            try:
+                yield
+            finally:
+                # A process that waits for the lock notices its removal and makes a new one.
+                (folder / _LOCK).unlink(missing_ok=True)
     except filelock.Timeout as error:
         raise DbtoolError(
             f"another process is writing to the release {folder}: {remedy}"

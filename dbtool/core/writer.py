@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from dbtool.core.contract import shard_path
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import finish, make_folder, remove_unfinished, unfinished
+from dbtool.core.files import finish, make_folder, remove_files, remove_unfinished, unfinished
 from dbtool.core.footer import Footer
 from dbtool.core.index import ClashError, Index
 from dbtool.core.manifest import (
@@ -129,7 +129,7 @@ class ReleaseWriter:
                 self._take_in(shard)
             except ClashError:
                 # It would stop every later writer.
-                (self.folder / shard.path).unlink(missing_ok=True)
+                remove_files(self.folder, [shard.path])
                 raise
             self.list_when_due()
 
@@ -202,7 +202,7 @@ class ReleaseWriter:
             try:
                 self.refuse_clash(shard.footer, index)
             except ClashError as error:
-                (self.folder / shard.path).unlink(missing_ok=True)
+                remove_files(self.folder, [shard.path])
                 clash = clash or error
             else:
                 index.add(shard)

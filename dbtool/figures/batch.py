@@ -136,7 +136,6 @@ def write_figure(
     earlier = _earlier(spec, folder)
     if "csv" not in formats or csv not in earlier or csv.read_bytes() == contents["csv"]:
         earlier = []
-    folder.mkdir(parents=True, exist_ok=True)
     files = {folder / f"{spec.name}.{name}": contents[name] for name in formats}
     for path, content in files.items():
         write_whole(path, content)

@@ -98,7 +98,6 @@ class Plot:
         format_of(file)
         points = file.with_suffix(".csv")
         require_no_other_table(points)
-        file.parent.mkdir(parents=True, exist_ok=True)
         picture = self.save(file)
         write_whole(points, self.drawn.csv().encode())
         return [picture, points]

@@ -12,7 +12,7 @@ from dbtool.core.download import DOWNLOADING, Downloader, RetryPolicy
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import (
     expanded,
-    make_folder,
+    made_folder,
     move,
     remove_files,
     remove_unfinished,
@@ -94,8 +94,10 @@ def pull(
         _check_paths(manifest, url)
         folder = expanded(folder or folder_name(manifest.release))
         _check_folder(folder, manifest.release)
-        make_folder(folder / _COMING, _OTHER)
-        with locked(folder, 0.0, f"wait until it has ended, or {_OTHER}"):
+        with (
+            made_folder(folder / _COMING, _OTHER),
+            locked(folder, 0.0, f"wait until it has ended, or {_OTHER}"),
+        ):
             remove_unfinished(folder)
             missing = [file for file in manifest.files if fault(folder, file) is not None]
             done, total = 0, sum(file.bytes for file in missing)

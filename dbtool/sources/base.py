@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbtool.core.errors import DbtoolError, counted, joined, printable
+from dbtool.core.files import made_folder
 from dbtool.core.footer import Footer
 from dbtool.core.index import Index
 from dbtool.core.manifest import About
@@ -186,7 +187,8 @@ def add_source(
     """
     about = about or source.about
     report = Report(about.release, folder)
-    with ReleaseWriter(folder, about) as writer:
+    place = made_folder(folder, "name another one with --db")
+    with place, ReleaseWriter(folder, about) as writer:
         known = set(writer.index.studies)
         addition = Addition(report, writer.index, on_progress)
         studies = source.studies(addition)

@@ -24,7 +24,7 @@ import filelock
 import msgspec
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.files import reason_of
+from dbtool.core.files import made_folder, reason_of
 from dbtool.core.footer import Study
 from dbtool.core.index import Index, differences
 from dbtool.core.manifest import SWEEP_LOCK, SWEEP_WORK, About, is_release
@@ -368,7 +368,7 @@ def only_writer(folder: Path, part: Slice | None = None, partition: str = "") ->
             f"another process of slice {part}",
         )
         others = "a slice of another sweep, or of one cut differently,"
-    with _held(own, holder):
+    with made_folder(folder, "choose another folder with --out"), _held(own, holder):
         for path in set(files_matching(folder, f"{SWEEP_LOCK}*")) - {own}:
             if cut is None or not path.name.endswith(cut):
                 with _held(path, "another sweep" if path == whole else others):
@@ -381,7 +381,6 @@ def _held(path: Path, holder: str) -> Iterator[None]:
     """Hold a lock, and remove its file afterwards."""
     lock = filelock.FileLock(path, timeout=_PATIENCE)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except filelock.Timeout as error:
         raise DbtoolError(

@@ -13,7 +13,7 @@ from typing import Self
 
 from dbtool.core.catalog import published_studies
 from dbtool.core.errors import UsageError, counted
-from dbtool.core.files import expanded, make_folder
+from dbtool.core.files import expanded
 from dbtool.core.http import as_url
 from dbtool.core.manifest import About, check_name
 from dbtool.core.release import telling_of_change
@@ -213,7 +213,6 @@ def import_archive(
         raise UsageError(f"{url} is a URL: download it first with `dbtool fetch --url {url}`")
     folder = folder_to_write(into, release)
     source = ArchiveSource(expanded(path), release)
-    make_folder(folder, "name another one with --db")
     with telling_of_change(folder, on_message):
         report = add_source(source, folder, on_progress=on_progress)
         added = report.added(f"{counted(report.studies, 'study', 'studies')} with ")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dbtool.core.download import Downloader, RetryPolicy
 from dbtool.core.errors import UsageError, unknown
-from dbtool.core.files import expanded, make_folder
+from dbtool.core.files import expanded
 from dbtool.core.http import RemoteFile, as_url, check_url
 from dbtool.core.manifest import About
 from dbtool.core.release import telling_of_change
@@ -199,7 +199,6 @@ def import_source(
             raise UsageError(f"there is no {missing[0]} here: get it with `dbtool fetch {name}`")
     source = public_source(name, *given)
     folder = folder_to_write(into, source.about.release)
-    make_folder(folder, "name another one with --db")
     with telling_of_change(folder, on_message):
         report = add_source(source, folder, on_progress=on_progress)
         return conclude(report, report.added(), on_message)

@@ -75,6 +75,23 @@ def test_of_a_list_nothing_is_added_where_a_part_clashes(tmp_path):
     assert 2 <= len(shard_paths(folder)) < 7
 
 
+def test_a_source_that_is_refused_late_leaves_nothing_that_was_not_there(tmp_path):
+    def none(_: Addition) -> list[NewShard]:
+        raise DbtoolError("it holds no study")
+
+    def broken(_: Addition) -> Iterator[NewShard]:
+        footer, tables = shard(reaching(0))
+        # Rows of more than one kind of step are out of contract.
+        yield footer, [*tables, *tables]
+
+    for shards, reason in ((none, "no study"), (broken, "trial 0")):
+        (tmp_path / "there").mkdir(exist_ok=True)
+        for folder in (tmp_path / "new" / "release", tmp_path / "there"):
+            with pytest.raises(DbtoolError, match=reason):
+                add_source(MadeUp(shards), folder)
+        assert [path.name for path in tmp_path.rglob("*")] == ["there"]
+
+
 def test_a_generator_sees_what_was_added_and_ends_with_the_addition(tmp_path):
     seen: list[int | str] = []
 
