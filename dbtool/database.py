@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import expanded
+from dbtool.core.files import expanded, require_own
 from dbtool.store.locations import named_location
 from dbtool.store.opening import FETCH_BYTES, open_location
 from dbtool.store.questions import chosen_workloads, known_release
@@ -244,7 +244,8 @@ class Database(Releases):
             The file.
 
         Raises:
-            UsageError: the file's name ends otherwise, or a name does not exist.
+            UsageError: the file's name ends otherwise, another file is there, or a name does not
+                exist.
             DbtoolError: the file cannot be written, a shard is damaged, or the application was not
                 built.
 
@@ -257,6 +258,7 @@ class Database(Releases):
         path = expanded(out)
         if path.suffix != ".html":
             raise UsageError(f"--out is {str(path)!r}: name a file that ends with .html")
+        require_own(path)
         material = _page_material(self, workload, release, trainable, on_progress, on_message)
         options = () if self.source is None else ("--db", self.source)
         with writing(path):

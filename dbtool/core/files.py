@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
@@ -181,6 +181,27 @@ def write_whole(path: Path, content: bytes) -> None:
     with unfinished(path.parent) as (file, temporary):
         file.write(content)
         finish(file, temporary, path)
+
+
+def require_own(
+    path: Path, is_own: Callable[[bytes], bool] = lambda content: b'content="dbtool ' in content
+) -> None:
+    """Raise an error where a file with other contents is there, and would be lost.
+
+    Without `is_own` the contents have to be a page for the browser of dbtool's.
+
+    Raises:
+        UsageError: it is there.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError:
+        # Not there, or what cannot be replaced either.
+        return
+    if content and not is_own(content):
+        raise UsageError(
+            f"{path} is not of dbtool's, which would replace it: name another place with --out"
+        )
 
 
 def remove_files(folder: Path, paths: Iterable[str]) -> None:

@@ -31,8 +31,9 @@ SWEEP_LOCK = ".lock"
 """The lock file of a sweep in training; the lock files of slices have this prefix."""
 SWEEP_WORK = ".work"
 """The hidden folder of a release folder from which a sweep resumes."""
+PAGE = "explorer.html"
 # What options of `dbtool publish` add to a folder.
-_MADE_BY = {"explorer.html": "--explorer", "iceberg": "--catalog iceberg"}
+_MADE_BY = {PAGE: "--explorer", "iceberg": "--catalog iceberg"}
 # A folder that the file system creates for itself and that only root may read.
 _NO_RELEASE = "lost+found"
 _LONGEST_NAME = 200

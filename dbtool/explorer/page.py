@@ -18,11 +18,10 @@ from typing import Any
 from dbtool import __version__
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import finish, unfinished, write_whole
-from dbtool.core.manifest import read_manifest
+from dbtool.core.manifest import PAGE, read_manifest
 from dbtool.explorer.contents import Material, facts_of, write_tables
 
 PAGE_TITLE = "Steps to result"
-PAGE = Path("explorer.html")
 _FOLDER = Path("explorer")
 _HELD = ("trials", "improvements", "curves", "figures")
 
@@ -76,7 +75,7 @@ def write_beside(
     shard_bytes = {file.path: file.bytes for file in read_manifest(folder).shards}
     facts = facts_of(material, workloads, files=files, shard_bytes=shard_bytes)
     write_whole(folder / PAGE, page(facts, {"figures": material.figures}).encode())
-    return [path.as_posix() for path in (PAGE, *paths.values())]
+    return [path.as_posix() for path in (Path(PAGE), *paths.values())]
 
 
 def page(facts: Mapping[str, Any], held: Mapping[str, bytes]) -> str:

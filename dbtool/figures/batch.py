@@ -24,7 +24,7 @@ from dbtool.figures.points import (
     keep_crossings,
     past,
     read_points,
-    require_no_other_table,
+    require_no_other,
 )
 from dbtool.figures.specs import DATA_FORMATS, FORMATS, FigureLayout, FigureSpec
 from dbtool.store.releases import Releases
@@ -106,12 +106,14 @@ def write_figure(
     a layout the picture has the one that suits it; a caption that is to be a file is FIGURE.txt.
 
     Raises:
-        UsageError: another table is in the way.
+        UsageError: another file is in the way.
         OSError: the folder cannot be written to.
     """
-    csv = folder / f"{spec.name}.csv"
-    if "csv" in formats:
-        require_no_other_table(csv)
+    if layout is not None and layout.caption == "file" and {*formats} - {*DATA_FORMATS}:
+        formats = [*formats, CAPTION_FORMAT]
+    files = {name: folder / f"{spec.name}.{name}" for name in formats}
+    for path in files.values():
+        require_no_other(path)
     lines = []
     for release, missing in points.missing.items():
         ways = f"; to fill: {missing.ways}" if missing.ways else ""
@@ -127,19 +129,19 @@ def write_figure(
 
         gaps = gaps_of(points, panels_of(points, spec))
         lines += [f"{spec.name}: {gap[0].lower()}{gap[1:]}" for gap in gaps]
-        if layout is not None and layout.caption == "file":
+        if CAPTION_FORMAT in formats:
             contents[CAPTION_FORMAT] = caption_text(points, spec).encode()
-            formats = [*formats, CAPTION_FORMAT]
         figure = draw(points, spec, layout)
         drawn = (name for name in formats if name not in contents)
         contents |= {name: saved(figure, points, spec, name) for name in drawn}
     earlier = _earlier(spec, folder)
-    if "csv" not in formats or csv not in earlier or csv.read_bytes() == contents["csv"]:
+    csv = folder / f"{spec.name}.csv"
+    if "csv" not in files or csv not in earlier or csv.read_bytes() == contents["csv"]:
         earlier = []
-    files = {folder / f"{spec.name}.{name}": contents[name] for name in formats}
-    for path, content in files.items():
-        write_whole(path, content)
-    return Written([*files], lines, [path for path in earlier if path not in files])
+    for name, path in files.items():
+        write_whole(path, contents[name])
+    written = [*files.values()]
+    return Written(written, lines, [path for path in earlier if path not in written])
 
 
 def _earlier(spec: FigureSpec, folder: Path) -> list[Path]:

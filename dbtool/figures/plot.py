@@ -28,7 +28,7 @@ from dbtool.figures.points import (
     Request,
     keep_crossings,
     read_points,
-    require_no_other_table,
+    require_no_other,
 )
 from dbtool.figures.scaling import BY_GOAL, SCALING_FIGURE, goal_points, scaling_points
 from dbtool.figures.specs import FigureLayout, FigureSpec, find_figure, format_of
@@ -80,10 +80,11 @@ class Plot:
             The file.
 
         Raises:
-            UsageError: the name ends otherwise.
+            UsageError: the name ends otherwise, or another file is there.
             OSError: it cannot be written.
         """
         path = expanded(file)
+        require_no_other(path)
         write_whole(path, saved(self.figure, self.drawn, self.spec, format_of(path)))
         return path
 
@@ -91,13 +92,13 @@ class Plot:
         """Write the picture and, beside it, its points as CSV; return both files.
 
         Raises:
-            UsageError: the name ends otherwise than a picture's, or another table is there.
+            UsageError: the name ends otherwise than a picture's, or another file is there.
             OSError: they cannot be written.
         """
         file = expanded(file)
         format_of(file)
         points = file.with_suffix(".csv")
-        require_no_other_table(points)
+        require_no_other(points)
         picture = self.save(file)
         write_whole(points, self.drawn.csv().encode())
         return [picture, points]

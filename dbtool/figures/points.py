@@ -1,9 +1,11 @@
 """The points of a figure: its query, what the query returned, and what data are missing."""
 
+import io
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import polars as pl
 from dbtool.core.catalog import catalog
 from dbtool.core.checks import require_goal, require_number, require_whole
 from dbtool.core.errors import DbtoolError, UsageError, unknown
+from dbtool.core.files import require_own
 from dbtool.core.resources import schema_folder
 from dbtool.figures.names import readable
 from dbtool.figures.specs import FigureSpec
@@ -34,6 +37,11 @@ SPARSE = "sparsity_90/mnist/fc_128_128_128/sgd"
 # Kinds of panels whose points are joined to curves.
 _CURVED = ("steps_to_result", "normalised", "metaparameter", "best", "against")
 _KEEPING = threading.Lock()
+_READERS: Mapping[str, Callable[[io.BytesIO], pl.DataFrame]] = {
+    ".csv": partial(pl.read_csv, n_rows=0, encoding="utf8-lossy"),
+    ".json": pl.read_json,
+    ".parquet": partial(pl.read_parquet, n_rows=0),
+}
 _PARAMETER = re.compile(r"\$([a-z_]+)\b")
 
 
@@ -139,23 +147,25 @@ class Points:
         return self.rows.write_csv()
 
 
-def require_no_other_table(file: Path) -> None:
-    """Raise an error where a CSV file is there that holds no points of a figure, and would be lost.
+def require_no_other(file: Path) -> None:
+    """Raise an error where a file is there that is not of a figure, and would be lost.
+
+    A table of a figure has the columns of points, and any other file of one names dbtool.
 
     Raises:
         UsageError: it is there.
     """
-    try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            columns = lines.readline().strip().split(",")
-    except OSError:
-        # Not there, or what cannot be replaced either.
-        return
-    if columns[0] and not {"panel", "series", "x", "y"} <= {*columns}:
-        raise UsageError(
-            f"{file} holds no points of a figure, which would replace it: name another place with "
-            "--out"
-        )
+    read = _READERS.get(file.suffix)
+
+    def is_own(content: bytes) -> bool:
+        if read is None:
+            return b"dbtool" in content
+        try:
+            return {"panel", "series", "x", "y"} <= {*read(io.BytesIO(content)).columns}
+        except pl.exceptions.PolarsError:
+            return False
+
+    require_own(file, is_own)
 
 
 def first_of(rows: pl.DataFrame, column: str) -> Any:

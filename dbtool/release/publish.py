@@ -1,7 +1,9 @@
 """Publishes a release folder: its shards with all that readers elsewhere need."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from operator import eq
 from pathlib import Path
 from string import Template
 
@@ -13,6 +15,7 @@ from dbtool.core.files import (
     expanded,
     remove_files,
     remove_unfinished,
+    require_own,
     sha256_of,
     whole_output,
     write_whole,
@@ -21,6 +24,7 @@ from dbtool.core.index import STUDIES, TRIALS, WORKLOADS, Index
 from dbtool.core.manifest import (
     CROISSANT,
     MANIFEST,
+    PAGE,
     SUMS,
     About,
     Manifest,
@@ -113,7 +117,7 @@ def publish(
         if read_manifest(source) != manifest:
             raise DbtoolError(f"{source} was added to meanwhile: run the same command again")
         remove_unfinished(source)
-        made = _describe(source, about, shards, explorer, iceberg)
+        made = _describe(source, about, shards, explorer, iceberg, manifest.paths)
         gone = manifest.paths - made.paths
         remove_files(source, gone)
         before, now = ({path.partition("/")[0] for path in paths} for paths in (gone, made.paths))
@@ -153,28 +157,37 @@ def _describe(
     shards: list[Shard],
     explorer: Callable[[Path], Sequence[str]] | None,
     iceberg: str | None,
+    listed: Collection[str] = (),
 ) -> Manifest:
-    """Write the index of shards, what describes them, and last the manifest and the hashes."""
+    """Write the index of shards, what describes them, and last the manifest and the hashes.
+
+    A file of another name than the listed ones is not replaced, which is a UsageError.
+    """
     tables = Index.of(shards).tables()
     files = [shard.listed for shard in shards] + write_index(folder, tables)
     manifest = new_manifest(about, files)
     citation = citation_of(manifest, shards)
-    pages: Sequence[str] = ()
-    metadata: Sequence[str] = ()
-    if explorer is not None:
-        # It reads the release, which is whole but for what is written below.
-        write_whole(folder / MANIFEST, encode_manifest(manifest))
-        pages = explorer(folder)
-    if iceberg is not None:
-        metadata = _iceberg_writer()(folder, manifest, iceberg, citation.date)
     texts = {
-        CARD: card(manifest, tables, shards, page=pages[0] if pages else None, iceberg=iceberg),
+        CARD: card(manifest, tables, shards, page=PAGE if explorer else None, iceberg=iceberg),
         CITATION: citation_cff(citation, manifest.licence),
         CROISSANT: croissant(manifest, citation, shards),
         SCRIPT: script(manifest),
     }
     if manifest.citation is not None:
         texts[BIBTEX] = manifest.citation.strip() + "\n"
+    for name in texts.keys() - listed:
+        # A publication that was killed has left the same.
+        require_own(folder / name, partial(eq, texts[name].encode()))
+    pages: Sequence[str] = ()
+    metadata: Sequence[str] = ()
+    if explorer is not None:
+        if PAGE not in listed:
+            require_own(folder / PAGE)
+        # It reads the release, which is whole but for what is written below.
+        write_whole(folder / MANIFEST, encode_manifest(manifest))
+        pages = explorer(folder)
+    if iceberg is not None:
+        metadata = _iceberg_writer()(folder, manifest, iceberg, citation.date)
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
     files += [_listed(folder, path) for path in (*pages, *metadata, *texts)]

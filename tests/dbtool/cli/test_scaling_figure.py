@@ -207,20 +207,33 @@ def test_a_picture_for_a_column_is_as_wide_as_asked(call, planted, tmp_path):
     )
 
 
-def test_no_other_table_is_replaced_by_points(call, planted, tmp_path, monkeypatch):
-    """Neither the table that is asked about, nor one that is called as the points would be."""
+def test_no_other_file_is_replaced_by_a_figure(call, planted, tmp_path, monkeypatch):
+    """Neither the table that is asked about, nor one that is called as a file of it would be."""
     monkeypatch.chdir(tmp_path)
     table, content = Path("steps.csv"), "batch_size,steps\n1,1000\n4,260\n16,75\n64,30\n256,19\n"
     table.write_text(content)
-    told = "steps.csv holds no points of a figure, which would replace it: name another place"
+    told = "steps.csv is not of dbtool's, which would replace it: name another place"
     own = ("scaling", "--csv", "steps.csv", "--out")
     of_database = ("plot", "steps", "--db", str(planted), "--out")
     for words in ((*own, "steps.png"), (*of_database, ".")):
         outcome = call(*words)
         assert (outcome.code, table.read_text()) == (2, content)
         assert told in outcome.errors
-    # The points of an earlier picture are not in the way.
+    table.unlink()
+    for ending in ("json", "parquet", "png", "svg", "pdf"):
+        other = Path(f"steps.{ending}")
+        other.write_text('[{"x": 1}]')
+        kind = ("--data" if ending in {"json", "parquet"} else "--format", ending)
+        outcome = call(*of_database, ".", *kind)
+        assert (outcome.code, other.read_text()) == (2, '[{"x": 1}]')
+        assert f"steps.{ending} is not of dbtool's" in outcome.errors
+    Path("mine.html").write_text("<html></html>")
+    outcome = call("explore", "--db", str(planted), "--out", "mine.html")
+    assert (outcome.code, Path("mine.html").read_text()) == (2, "<html></html>")
+    table.write_text(content)
+    # The files of an earlier figure are not in the way.
     for _ in range(2):
+        assert call(*of_database, "drawn", "--data", "json,parquet").code == 0
         assert call(*own, "other.png").code == 0
         assert call(*of_database, "drawn").code == 0
 

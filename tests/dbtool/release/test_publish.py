@@ -237,6 +237,11 @@ def test_a_release_of_ones_own_is_published_and_verified_by_its_name(own, tmp_pa
 
 def test_a_folder_is_published_where_it_lies(own, tmp_path):
     folder = shutil.copytree(own, tmp_path / "own")
+    (folder / "README.md").write_text("notes of mine")
+    with pytest.raises(UsageError, match=r"README\.md is not of dbtool's, which would replace it"):
+        publish(folder, licence=LICENCE)
+    assert (folder / "README.md").read_text() == "notes of mine"
+    (folder / "README.md").unlink()
     inodes = {path: path.stat().st_ino for path in folder.rglob("measurements/**/*.parquet")}
     publish(folder, title="Numbers", licence=LICENCE)
     assert bytes_of(folder) == bytes_of(published(own, tmp_path / "out", title="Numbers"))
