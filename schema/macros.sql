@@ -18,6 +18,20 @@ CREATE MACRO cost(value, maximize) AS CASE WHEN maximize THEN -value ELSE value 
 CREATE MACRO named_in(name, names) AS
     names IS NULL OR list_bool_or(list_transform(string_split(names, ','), lambda pattern: name GLOB trim(pattern)));
 
+-- The name of a release, or a name or patterns of workloads; in DuckDB an error that lists the closest ones where it is none of
+-- some names. NULL stays.
+CREATE MACRO known(name, kind, names) AS (
+    SELECT CASE
+        WHEN name IS NULL OR bool_or(each = name OR kind = 'workload' AND named_in(each, name)) THEN name
+        ELSE error(concat(
+            'unknown ', kind, ' ''', name, '''; closest: ',
+            array_to_string(arg_max(each, jaro_winkler_similarity(each, name), 3), ', '),
+            ' (list them with `dbtool ', kind, 's`)'
+        ))
+    END
+    FROM (SELECT unnest(names) AS each)
+);
+
 -- Where a value lies in its range of the search space, from 0 at the lower border to 1 at the upper one, on the scale that
 -- was searched; NULL where the range is a list of points or one value wide.
 CREATE MACRO position_in_range(value, space) AS CASE
@@ -534,13 +548,17 @@ QUALIFY (row_number() OVER by_step - 1) % ceil(count(*) OVER whole / most_points
 -- The two questions that are asked most, for any release and workload (a name or pattern; see named_in), each with NULL for
 -- any: at a goal or for a metric (NULL: each workload's own) of the first trial_count trials of each study (NULL: of all).
 
+-- The studies of study_goals; a name of none is an error.
+CREATE MACRO studies_named(release_name, workload_name, metric_name, goal_value) AS TABLE
+FROM study_goals(NULL, known(release_name, 'release', (SELECT list(release) FROM releases)), NULL, metric_name, goal_value)
+WHERE named_in(workload, known(workload_name, 'workload', (SELECT list(DISTINCT workload) FROM workloads)));
+
 -- Steps to result; see study_steps. stopped_at are the steps after which a study ended at its own goal, so that NULL steps
 -- say nothing.
 CREATE MACRO steps_to_result(release_name, workload_name, metric_name, goal_value, trial_count) AS TABLE
 WITH asked AS (
     SELECT * EXCLUDE (examples, search), trial_count AS asked_trials
-    FROM study_goals(NULL, release_name, NULL, metric_name, goal_value)
-    WHERE named_in(workload, workload_name)
+    FROM studies_named(release_name, workload_name, metric_name, goal_value)
 ),
 trial_rows AS (
     FROM trial_steps('asked')
@@ -569,9 +587,8 @@ CREATE MACRO best_measurements(
 ) AS TABLE
 WITH asked AS (
     SELECT *, trial_count AS asked_trials, most_steps AS most_steps, most_examples AS most_examples
-    FROM study_goals(NULL, release_name, NULL, metric_name, NULL)
-    WHERE named_in(workload, workload_name)
-    AND train_steps >= coalesce(most_steps, 0)
+    FROM studies_named(release_name, workload_name, metric_name, NULL)
+    WHERE train_steps >= coalesce(most_steps, 0)
     AND examples >= coalesce(most_examples, 0)
     AND NOT (stopped AND most_steps IS NULL AND most_examples IS NULL)
 )

@@ -296,7 +296,9 @@ def explained(error: BaseException) -> str:
     """Return one sentence on why a query failed and what to write instead."""
     from dbtool.core.index import OWN_COLUMN
 
-    text = _OWN_TABLE.sub(_VIEWS_THERE_ARE, first_sentence(error))
+    # DuckDB puts the kind before what a macro says.
+    sentence = first_sentence(error).replace("Invalid Input Error: unknown ", "unknown ", 1)
+    text = _OWN_TABLE.sub(_VIEWS_THERE_ARE, sentence)
     missing = _NO_COLUMN.search(text)
     if missing and missing[1] in OWN_COLUMN:
         return (
