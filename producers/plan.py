@@ -40,6 +40,7 @@ class StudyPlan:
         batch_size: examples a step.
         train_steps: the step at which a trial is COMPLETE.
         seed: the study's seed, of which every random number follows.
+        given_seed: the sweep's seed that a person gave, of which that follows.
         shared_batches: whether its trials share one batch order.
         least_trials: it has at least the trials 0 to least_trials - 1.
         feasible_trials: trials are added until this many are not INFEASIBLE.
@@ -56,6 +57,7 @@ class StudyPlan:
     batch_size: int
     train_steps: int
     seed: int
+    given_seed: int
     shared_batches: bool
     least_trials: int = DEFAULT_TRIALS
     feasible_trials: int = 0
@@ -260,6 +262,7 @@ def plan_studies(
             batch_size=batch_size,
             train_steps=steps or max(1, round(workload.budget.steps(batch_size) * budget)),
             seed=study_seed(plan.seed, seeded, batch_size),
+            given_seed=plan.seed,
             shared_batches=plan.shared_batches,
             least_trials=(
                 search.wide_trials if search and search.window and neighbour is None else trials

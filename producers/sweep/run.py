@@ -88,6 +88,9 @@ def refuse_other(
     differing += [*differences(_before_its_search(held, expected), expected), *also]
     if not differing:
         return
+    # That of the study, which is a person's in no command, follows from the given one.
+    given = f"seed than the given {study.given_seed}"
+    differing = [given if name.startswith("seed ") else name for name in differing]
     there, remedy = "is there", ""
     if saved_at is not None:
         there = f"is there, stopped and saved at step {saved_at:,},"
