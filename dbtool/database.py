@@ -10,7 +10,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded, require_own
 from dbtool.store.locations import named_location
 from dbtool.store.opening import FETCH_BYTES, open_location
-from dbtool.store.questions import chosen_workloads, known_release
+from dbtool.store.questions import chosen_workloads, known_release, parts_of
 from dbtool.store.releases import Releases
 from dbtool.store.result import names_uncut
 
@@ -148,8 +148,8 @@ class Database(Releases):
 
         own, other = crossings(patterns, release), None
         if against is not None:
-            of, colon, name = against.partition(":")
-            other = crossings([name], of) if colon else crossings([against], release)
+            of, name = parts_of(against)
+            other = crossings([name], release if of is None else of)
         names = chosen_workloads(self, patterns, release)
         return scaling_of_trials(self, own, settings, names, other, known)
 

@@ -21,6 +21,7 @@ from dbtool.analysis.scaling import (
 )
 from dbtool.analysis.searches import Search, median_errors, middle, searches, spread
 from dbtool.core.errors import UsageError
+from dbtool.store.questions import name_in
 from dbtool.store.tables import TABLE_FILE, positive, text_table
 from dbtool.store.texts import LINE
 
@@ -65,7 +66,7 @@ class Answer:
     def name_beside(self, other: "Answer") -> str | None:
         """Return the workload, with its release where another answer's is not the same."""
         same = self.release == other.release
-        return self.workload if same else f"{self.release}:{self.workload}"
+        return self.workload if same else name_in(self.release, self.workload)
 
 
 def answers_of_trials(trials: pl.DataFrame, settings: Settings) -> list[Answer]:

@@ -63,7 +63,7 @@ def tell_left_out(
     release: str | None,
 ) -> None:
     """Name the workloads and releases that are left out, since they have no goal of their own."""
-    from dbtool.store.questions import chosen_workloads, index_question, with_goals
+    from dbtool.store.questions import chosen_workloads, index_question, name_in, with_goals
 
     if goal is not None:
         return
@@ -76,7 +76,7 @@ def tell_left_out(
     out += [
         f"{name} of the release {each}"
         for name, each, *_ in there
-        if f"{each}:{name}" not in left["keys"]
+        if name_in(each, name) not in left["keys"]
     ]
     if out:
         tell(f"left out without a goal: {few_of(out, 2)}; give one with --goal")

@@ -25,6 +25,7 @@ from dbtool.report.tables import (
     rows_of_answers,
 )
 from dbtool.report.words import PARAGRAPHS, in_short, law_sentence, sentences
+from dbtool.store.questions import name_in
 from dbtool.store.releases import Releases
 from dbtool.store.tables import TABLE_FILE, positive, text_table
 
@@ -253,7 +254,7 @@ def scaling_of_trials(
         UsageError: the other trials are of several workloads.
     """
     others = [] if other is None else answers_of_trials(other, settings)
-    names = list(dict.fromkeys(f"{each.release}:{each.workload}" for each in others))
+    names = list(dict.fromkeys(name_in(each.release, each.workload) for each in others))
     if len(names) > 1:
         raise UsageError(
             f"ratios are to one workload, and these are {len(names)}: {', '.join(names)}"

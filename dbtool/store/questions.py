@@ -138,6 +138,22 @@ def branched_from(workload: str) -> str | None:
     return None if parent == workload else parent
 
 
+def name_in(release: str | None, workload: str | None) -> str:
+    """Return the name of a workload in one of several releases, RELEASE:WORKLOAD."""
+    return f"{release}:{workload}"
+
+
+def parts_of(name: str) -> tuple[str | None, str]:
+    """Return the release and the workload of a name that `name_in` returned, or None and the name.
+
+    Example:
+        >>> parts_of("mine:mnist/mlp:large/sgd"), parts_of("mnist/mlp:large/sgd")
+        (('mine', 'mnist/mlp:large/sgd'), (None, 'mnist/mlp:large/sgd'))
+    """
+    release, colon, workload = name.partition(":")
+    return (release, workload) if colon and "/" not in release else (None, name)
+
+
 def with_goals(
     db: Releases,
     chosen: Mapping[str, Any],
@@ -147,7 +163,7 @@ def with_goals(
 ) -> dict[str, Any]:
     """Return chosen studies of the workloads and releases that have a goal.
 
-    Their `keys` are RELEASE:WORKLOAD. A workload without a goal in any release is left out where
+    Their `keys` are those of `name_in`. A workload without a goal in any release is left out where
     only a pattern named it. Of metric and goal, None is each workload's own.
 
     Raises:
@@ -161,7 +177,7 @@ def with_goals(
         if goal is not None:
             require_goal(goal, metric or own_metric)
         if goal is not None or (own_goal is not None and metric in {None, own_metric}):
-            keys[f"{release}:{name}"] = name
+            keys[name_in(release, name)] = name
         else:
             without[name] = metric or own_metric
     left = [name for name in chosen["workloads"] if name in keys.values()]
