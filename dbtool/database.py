@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
@@ -35,6 +36,12 @@ def _register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:
     register_scaling(cursor)
 
 
+def _register_rows(kind: str, cursor: duckdb.DuckDBPyConnection) -> None:
+    from dbtool.report.tables import register_rows
+
+    register_rows(cursor, kind)
+
+
 class Database(Releases):
     """Releases that are open to read, from `dbtool.open`; `with` or `close` closes them.
 
@@ -46,7 +53,11 @@ class Database(Releases):
     """
 
     source: str | None
-    functions: ClassVar = {"scaling_of_trials": _register_scaling}
+    functions: ClassVar = {
+        "scaling_of_trials": _register_scaling,
+        "scaling_steps": partial(_register_rows, "steps"),
+        "scaling_learning_rates": partial(_register_rows, "learning_rates"),
+    }
 
     def _repr_html_(self) -> str:
         """Return the contents and the next commands to type, as notebooks show them."""

@@ -295,6 +295,30 @@ CREATE MACRO sustained_trial_crossings(asked, evaluation_count) AS TABLE
 WITH crossed_rows AS (FROM sustained_steps(asked, evaluation_count))
 FROM with_misses('crossed_rows');
 
+-- Rows of trial_crossings as a list a workload and goal, as the functions of SQL that Python computes take them.
+CREATE MACRO listed_trials(trial_rows) AS TABLE
+SELECT
+    release,
+    workload,
+    metric,
+    goal,
+    goal_inclusive,
+    list({
+        'batch_size': batch_size,
+        'trial_id': trial_id,
+        'after': after,
+        'steps': steps,
+        'setting': setting,
+        'learning_rate': learning_rate,
+        'momentum': momentum,
+        'status': status,
+        'search_space': search_space::VARCHAR,
+        'search': search::VARCHAR,
+        'stopped': stopped
+    } ORDER BY batch_size, trial_id) AS trials
+FROM query_table(trial_rows)
+GROUP BY ALL;
+
 -- Of rows of trial_steps those of equally many trials of each study of a workload: the first best_of that ended, as many as
 -- the study with the fewest has. Steps to result are a minimum over a search, so that only those of equal numbers compare.
 -- Studies of fewer than fewest_trials are left out.

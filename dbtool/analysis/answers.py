@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,28 +159,40 @@ def _scaling(rows: pl.DataFrame, settings: Settings) -> Scaling:
     return replace(found, replicates=replicates, unreached=unreached)
 
 
-def register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Register `scaling_of_trials(trials, count)` for the queries of a cursor.
+def register_analysis(
+    cursor: duckdb.DuckDBPyConnection,
+    name: str,
+    analysis: Callable[[Sequence[Search], Settings], object],
+    returned: str,
+) -> None:
+    """Register a function NAME(trials, count) for the queries of a cursor.
 
-    Its arguments are the rows of `trial_crossings` of one workload as a list of structs, by
-    ascending batch size, and at how many trials searches are compared (0: as many as all have).
+    Its arguments are a list of `listed_trials`, and at how many trials searches are compared (0: as
+    many as all have). The result is of a type of SQL.
+    """
+    fields = ", ".join(f"{name} {kind}" for name, (kind, _) in _TRIAL.items())
+
+    def analysed(trials: Sequence[dict[str, Any]], count: int) -> object:
+        rows = pl.DataFrame(trials, {name: kind for name, (_, kind) in _TRIAL.items()})
+        return analysis(searches(rows), Settings(trials=count or None))
+
+    # DuckDB evaluates annotations.
+    call = lambda trials, count: analysed(trials, count)  # noqa: E731, PLW0108
+    cursor.create_function(name, call, [f"STRUCT({fields})[]", "BIGINT"], returned)
+
+
+def register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Register `scaling_of_trials`; see `register_analysis`.
+
     The result has the critical batch size (tradeoff) with its 95 % interval and verdict, the bend
     and the fewest steps of the fitted curve (NULL where too few batch sizes reached the goal), and
     the steps to result of each batch size that did.
     """
-    fields = ", ".join(f"{name} {kind}" for name, (kind, _) in _TRIAL.items())
-    cursor.create_function(
-        "scaling_of_trials",
-        # DuckDB evaluates annotations.
-        lambda trials, count: _scaling_of_trials(trials, count),  # noqa: PLW0108
-        [f"STRUCT({fields})[]", "BIGINT"],
-        _SCALING,
-    )
+    register_analysis(cursor, "scaling_of_trials", _scaling_of_trials, _SCALING)
 
 
-def _scaling_of_trials(trials: Sequence[dict[str, Any]], count: int) -> dict[str, Any]:
-    rows = pl.DataFrame(trials, {name: kind for name, (_, kind) in _TRIAL.items()})
-    scaling = scaling_without_rates(searches(rows), Settings(trials=count or None))
+def _scaling_of_trials(given: Sequence[Search], settings: Settings) -> dict[str, Any]:
+    scaling = scaling_without_rates(given, settings)
     tradeoff, curve = scaling.tradeoff or NOTHING_KNOWN, scaling.curve
     return tradeoff.columns("critical", "low", "high") | {
         "verdict": tradeoff.verdict,

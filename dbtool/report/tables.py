@@ -14,9 +14,12 @@ from dbtool.analysis.law import power_law
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    import duckdb
+
     from dbtool.analysis.answers import Answer
     from dbtool.analysis.interval import Interval
     from dbtool.analysis.scaling import Settings
+    from dbtool.analysis.searches import Search
 
 Row: TypeAlias = "Mapping[str, object]"
 
@@ -143,6 +146,26 @@ OF_ANSWERS: Mapping[str, Callable[[Answer, Settings], Iterator[Row]]] = {
     "recommended": _recommended,
 }
 """By kind, what makes rows of an answer and the settings alone."""
+
+
+def register_rows(cursor: duckdb.DuckDBPyConnection, kind: str) -> None:
+    """Register `scaling_steps` or `scaling_learning_rates`; see `register_analysis`.
+
+    The result is a list of the rows of that kind, without the columns of fits.
+    """
+    from dbtool.analysis.answers import Answer, register_analysis
+    from dbtool.analysis.scaling import scaling_of_searches
+
+    names = [name for name in _COLUMNS[kind].split() if name not in {"law", "fitted", "level"}]
+    whole = {"batch_size", "trials"}
+    fields = (f"{name} {'BIGINT' if name in whole else 'DOUBLE'}" for name in names)
+
+    def rows(given: Sequence[Search], settings: Settings) -> list[Row]:
+        answer = Answer(None, None, None, None, scaling_of_searches(given, settings), given)
+        made = OF_ANSWERS[kind](answer, settings)
+        return [{name: row[name] for name in names} for row in made]
+
+    register_analysis(cursor, f"scaling_{kind}", rows, f"STRUCT({', '.join(fields)})[]")
 
 
 def ratio_rows(pairs: Iterable[tuple[Answer, Answer | None]], settings: Settings) -> pl.DataFrame:

@@ -13,30 +13,8 @@ WITH asked AS (
 ),
 trial_rows AS (FROM trial_crossings('asked')),
 fitted AS MATERIALIZED (
-    SELECT
-        release,
-        workload,
-        metric,
-        goal,
-        goal_inclusive,
-        scaling_of_trials(
-            list({
-                'batch_size': batch_size,
-                'trial_id': trial_id,
-                'after': after,
-                'steps': steps,
-                'setting': setting,
-                'learning_rate': learning_rate,
-                'momentum': momentum,
-                'status': status,
-                'search_space': search_space::VARCHAR,
-                'search': search::VARCHAR,
-                'stopped': stopped
-            } ORDER BY batch_size, trial_id),
-            coalesce($trials::BIGINT, 0)
-        ) AS found
-    FROM trial_rows
-    GROUP BY ALL
+    SELECT * EXCLUDE (trials), scaling_of_trials(trials, coalesce($trials::BIGINT, 0)) AS found
+    FROM listed_trials('trial_rows')
 ),
 findings AS (
     SELECT

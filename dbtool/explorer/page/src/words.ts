@@ -34,7 +34,7 @@ function perRelease(workloads: readonly Workload[], command: string, rest: reado
     .join("\n");
 }
 
-/** A query of the page with values in place of its parameters, for `dbtool sql` or DuckDB. */
+/** A query of the page with values in place of its parameters, for `dbtool sql`. */
 export function filledQuery(name: string, values: Record<string, Value>): string {
   const query = facts.queries[name] ?? "";
   return pasted(query).replace(/\$(\w+)/g, (found, parameter: string) =>
