@@ -75,7 +75,8 @@ def plot(
         through (fit|first): Lines of perfect scaling: fitted to where a curve scales, or through
             its first point as in the papers. Without it as the figure says.
         width (INCHES): How wide the picture is; without it as wide as suits its panels. Below 4.5
-            it is for a column of print, such as 3.5: without title and caption.
+            it is for a column of print, such as 3.5: without title and caption, at most 3.5 high,
+            and of several panels a picture each, FIGURE-1.png and so on.
         title: Whether the picture has a title.
         caption: Write a caption of three lines into the picture, none, or all that can be told into
             FIGURE.txt.

@@ -132,8 +132,8 @@ def scaling(
         out (FILE): Draw steps to result with what was found, or of several goals the critical batch
             size against the goal: a file that ends with .png, .pdf or .svg, and the points as .csv
             beside it.
-        width (INCHES): How wide that is; below 4.5 it is a picture for a column of print, without
-            title and caption.
+        width (INCHES): How wide that is; below 4.5 for a column of print, without title and
+            caption, and of several workloads a picture each.
     """
     _check_words(
         csv,

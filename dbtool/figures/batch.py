@@ -4,6 +4,7 @@ import contextlib
 import io
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections.abc import Generator, Iterator, Sequence
@@ -103,51 +104,50 @@ def write_figure(
 
     Formats are of specs.FORMATS for pictures, and of specs.DATA_FORMATS for the points alone; in
     json, numbers that are not finite become null. The folder is made where it is not there. Without
-    a layout the picture has the one that suits it; a caption that is to be a file is FIGURE.txt.
+    a layout the picture has the one that suits it; a caption that is to be a file is FIGURE.txt,
+    and pictures for a column are FIGURE-1, FIGURE-2 and so on where one is not enough.
 
     Raises:
         UsageError: another file is in the way.
         OSError: the folder cannot be written to.
     """
-    if layout is not None and layout.caption == "file" and {*formats} - {*DATA_FORMATS}:
-        formats = [*formats, CAPTION_FORMAT]
-    files = {name: folder / f"{spec.name}.{name}" for name in formats}
-    for path in files.values():
-        require_no_other(path)
     lines = []
     for release, missing in points.missing.items():
         ways = f"; to fill: {missing.ways}" if missing.ways else ""
         what = f"{missing.what} in release {release}{past(points.request.goal)}"
         lines.append(f"{spec.name}: {what}: {'; '.join(missing.names)}{ways}")
-    contents = {name: _data(points, name) for name in formats if name in DATA_FORMATS}
-    if len(contents) < len(formats):
+    stem = folder / spec.name
+    files: dict[Path, bytes] = {}
+    if kinds := [name for name in formats if name not in DATA_FORMATS]:
         # Matplotlib is imported where it draws.
         from dbtool.figures.caption import caption_text, gaps_of
-        from dbtool.figures.drawing import draw
+        from dbtool.figures.drawing import draw_parts
         from dbtool.figures.kinds import panels_of
-        from dbtool.figures.plot import saved
+        from dbtool.figures.plot import pictures
 
         gaps = gaps_of(points, panels_of(points, spec))
         lines += [f"{spec.name}: {gap[0].lower()}{gap[1:]}" for gap in gaps]
-        if CAPTION_FORMAT in formats:
-            contents[CAPTION_FORMAT] = caption_text(points, spec).encode()
-        figure = draw(points, spec, layout)
-        drawn = (name for name in formats if name not in contents)
-        contents |= {name: saved(figure, points, spec, name) for name in drawn}
-    earlier = _earlier(spec, folder)
-    csv = folder / f"{spec.name}.csv"
-    if "csv" not in files or csv not in earlier or csv.read_bytes() == contents["csv"]:
+        figures = draw_parts(points, spec, layout)
+        for name in kinds:
+            files |= pictures(stem.with_suffix(f".{name}"), figures, points, spec)
+        if layout is not None and layout.caption == "file":
+            files[stem.with_suffix(f".{CAPTION_FORMAT}")] = caption_text(points, spec).encode()
+    files |= {stem.with_suffix(f".{n}"): _data(points, n) for n in formats if n in DATA_FORMATS}
+    for path in files:
+        require_no_other(path)
+    earlier, csv = _earlier(spec, folder), stem.with_suffix(".csv")
+    if csv not in files or csv not in earlier or csv.read_bytes() == files[csv]:
         earlier = []
-    for name, path in files.items():
-        write_whole(path, contents[name])
-    written = [*files.values()]
-    return Written(written, lines, [path for path in earlier if path not in written])
+    for path, content in files.items():
+        write_whole(path, content)
+    return Written([*files], lines, [path for path in earlier if path not in files])
 
 
 def _earlier(spec: FigureSpec, folder: Path) -> list[Path]:
     """Return the files of a figure that are there before it is drawn."""
-    every = (folder / f"{spec.name}.{kind}" for kind in (*FORMATS, *DATA_FORMATS, CAPTION_FORMAT))
-    return [path for path in every if path.is_file()]
+    kinds = "|".join((*FORMATS, *DATA_FORMATS, CAPTION_FORMAT))
+    known = re.compile(rf"{spec.name}(-\d+)?\.({kinds})")
+    return [path for path in sorted(folder.glob(f"{spec.name}*")) if known.fullmatch(path.name)]
 
 
 def _data(points: Points, name: str) -> bytes:

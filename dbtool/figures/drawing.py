@@ -55,16 +55,30 @@ COLUMN_HEIGHT = 3.5  # inches, of a picture of one panel for a column of print
 TEXT_ROOM = 0.98  # some devices draw letters a little wider than they are measured
 
 
+def draw_parts(points: Points, spec: FigureSpec, layout: FigureLayout | None) -> list[Figure]:
+    """Draw the points; for a column of print a figure for each panel, or part that it holds."""
+    if layout is None or not layout.is_of_column:
+        return [draw(points, spec, layout)]
+    panels = panels_of(points, spec)
+    width = _Page(panels, 1, layout.width).axes_width
+    parts = [part for panel in panels for part in panel.renderer.parts(panel, width)]
+    return [draw(points, spec, layout, part if parts[1:] else None) for part in parts]
+
+
 def draw(
-    points: Points, spec: FigureSpec, layout: FigureLayout | None = None, most: float | None = None
+    points: Points,
+    spec: FigureSpec,
+    layout: FigureLayout | None = None,
+    part: Panel | None = None,
+    most: float | None = None,
 ) -> Figure:
     """Draw the points: a heading over the panels, and legend, key and caption under them.
 
-    Without a layout, width and words are those that suit the panels; `most` is the height in inches
-    that axes have at most.
+    Without a layout, width and words are those that suit the panels, and without a part all panels
+    are drawn; `most` is the height in inches that axes have at most.
     """
     layout = layout or FigureLayout()
-    panels = panels_of(points, spec)
+    panels = [part] if part else panels_of(points, spec)
     title = title_of(points, spec)
     sentences = short_caption(points, spec, panels) if layout.has_caption else []
     goals = {panel.goal for panel in panels}
@@ -72,14 +86,14 @@ def draw(
     if goal:
         panels = [replace(panel, goal="") for panel in panels]
     page = replace(_page_of(panels, spec.columns, layout.width), most=most)
-    bare = layout.is_of_column and len(panels) == 1
+    alone = layout.is_of_column and len(panels) == 1
     names = [names_of(panel) for panel in panels]
     shared = shared_names(names)
     room = TEXT_ROOM * (page.width - 2 * EDGE)
     over: Stack = [Text(lines_of(goal, room, style.LABEL), style.LABEL)]
     if layout.has_title:
         over = [Text(_title_lines(title, room), style.TITLE_SIZE, style.INK, "bold"), *over]
-    heads = _heads(page, title, bare=bare)
+    heads = _heads(page, title, bare=alone and not part and not layout.has_title)
     feet = [Legend([] if shared else marks, page.axes_width) for marks in names]
     with rc_context(style.RC):
         figure = Figure(dpi=style.DOTS_PER_INCH)
@@ -97,9 +111,10 @@ def draw(
         under = [*under, Text(_caption_lines(sentences, room), style.CAPTION)]
         above, below = (height_of(stack) + 1.2 * EDGE for stack in (over, under))
         height = above + _panels_height(page, heads, feet) + below
-        if bare and most is None and height > COLUMN_HEIGHT:
+        if alone and most is None and height > COLUMN_HEIGHT:
             # How much the words take is known once all marks are drawn.
-            return draw(points, spec, layout, max(page.heights[0] + COLUMN_HEIGHT - height, 1.0))
+            room = max(page.heights[0] + COLUMN_HEIGHT - height, 1.0)
+            return draw(points, spec, layout, part, room)
         figure.set_size_inches(page.width, height)
         side = EDGE / 2 / page.width
         engine = ConstrainedLayoutEngine(

@@ -1,6 +1,7 @@
 """Renderers of critical batch sizes: a line a workload, and all curves in units of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -11,13 +12,15 @@ from dbtool.core.errors import counted
 from dbtool.figures.legend import lines_of, width_of
 from dbtool.figures.names import readable
 from dbtool.figures.panels import Curve, Panel, Renderer
-from dbtool.figures.scales import Size, Span, set_scales, span_of
+from dbtool.figures.scales import Size, Span, given_span, set_scales, span_of
 from dbtool.figures.style import FAINT, INK, KEY, MARKERS, TINY, dots
 
 # Names take at most this share of the axes, and more lines where they need more room.
 _MOST_FOR_NAMES = 0.55
-_LINE, _GAP = 0.108, 0.1  # inches of a line of names, and between names and the axis of batch sizes
+# Inches of a line of names, between names, and between names and the axis of batch sizes.
+_LINE, _BETWEEN, _GAP = 0.086, 0.022, 0.1
 _FEWEST_LINES = 8  # fewer lines than this are further apart
+_COLUMN_ROOM, _LEGEND = 2.25, 0.3  # inches of axes in a column, and of the names of releases
 _ARROW = 2.0  # an arrow leads on from a bound by this factor
 _ROOM_FOR_NUMBERS = 0.85  # numbers such as 16,384 need more room than powers
 _MARKER_SIZE, _SMALL_MARKER_SIZE = 3.6, 2.6
@@ -52,18 +55,30 @@ class ForestRenderer(_ReleaseRenderer):
     def height(self, panel: Panel, columns: int, width: float) -> float:  # noqa: ARG002 (others look at it)
         """Return a height that has room for all names."""
         names = _names(panel, width)
-        lines = max((len(each) for each in names.values()), default=1)
-        return _LINE * lines * (max(len(names), _FEWEST_LINES) + 1)
+        return _line(names) * (max(len(names), _FEWEST_LINES) + 1)
+
+    def parts(self, panel: Panel, width: float) -> Sequence[Panel]:
+        """Return so many lines at a time as a column has room for, along axes of one length."""
+        names = _names(panel, width)
+        room = _COLUMN_ROOM - _LEGEND * self.names_curves(panel)
+        count = -(-len(names) // max(int(room / _line(names)) - 1, 1))
+        first, last = _span(panel).ends("log2")
+        made = []
+        for part in range(count):
+            above, last_y = (n * len(names) // count for n in (part, part + 1))
+            inside = pl.col("y").is_between(above, last_y, closed="right")
+            own = pl.col("y") - above, pl.lit(first).alias("x_from"), pl.lit(last).alias("x_to")
+            rows = [curve.rows.filter(inside).with_columns(own) for curve in panel.curves]
+            curves = zip(panel.curves, rows, strict=True)
+            made.append(replace(panel, curves=[replace(c, rows=r) for c, r in curves if r.height]))
+        return made
 
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
         """Draw names, values and intervals, the smallest at the top."""
         names = _names(panel, size.width)
         words = max(width_of(part, TINY) for lines in names.values() for part in lines)
         share = (words + _GAP) / size.width
-        ends = (
-            end for curve in panel.curves for *_, low, high in _lines(curve) for end in (low, high)
-        )
-        span = span_of(ends, "log2", 3.0, 0.03)
+        span = given_span(panel, "x", "log2") or _span(panel)
         shown = Size(_ROOM_FOR_NUMBERS * (1 - share) * size.width, size.height)
         set_scales(axes, panel.scales, span, Span(0.0, len(names) + 1.0), shown)
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
@@ -138,6 +153,16 @@ def _names(panel: Panel, width: float) -> dict[float, list[str]]:
         else [line.replace("/ ", "/") for line in lines_of(name.replace("/", "/ "), room, TINY)]
         for y, name in named.items()
     }
+
+
+def _line(names: Mapping[float, Sequence[str]]) -> float:
+    """Return the height of a line that has room for each name, in inches."""
+    return _LINE * max(map(len, names.values()), default=1) + _BETWEEN
+
+
+def _span(panel: Panel) -> Span:
+    ends = (end for curve in panel.curves for *_, low, high in _lines(curve) for end in (low, high))
+    return span_of(ends, "log2", 3.0, 0.03)
 
 
 def _lines(curve: Curve) -> list[tuple[str, float, float, float, float]]:

@@ -134,6 +134,10 @@ class Renderer(ABC):
         """Return the height of axes of a width in inches, for a number of columns."""
         return self.aspects[min(columns, 3) - 1] * width
 
+    def parts(self, panel: Panel, width: float) -> Sequence[Panel]:  # noqa: ARG002 (for kinds that divide it)
+        """Return the panel in parts that axes of a width have room for in a column of print."""
+        return [panel]
+
     def strip(self, panel: Panel) -> float:  # noqa: ARG002 (for kinds that have one)
         """Return the height of what is drawn above the axes, in inches."""
         return 0.0

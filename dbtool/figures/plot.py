@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from dbtool import __version__
 from dbtool.core.errors import counted
 from dbtool.core.files import expanded, write_whole
 from dbtool.figures.caption import alternative_text, caption_of, caption_text
-from dbtool.figures.drawing import draw
+from dbtool.figures.drawing import draw, draw_parts
 from dbtool.figures.kinds import panels_of
 from dbtool.figures.legend import names_of, shared_names
 from dbtool.figures.names import readable
@@ -46,14 +47,19 @@ class Plot:
     """A drawn figure, which notebooks display.
 
     Attributes:
-        figure: of matplotlib, to be changed or saved as any other.
-        drawn: what it was drawn from.
+        drawn: what it is drawn from.
         spec: which figure it is.
+        layout: its layout.
     """
 
-    figure: Figure
     drawn: Points
     spec: FigureSpec
+    layout: FigureLayout | None = None
+
+    @cached_property
+    def figure(self) -> Figure:
+        """The figure of matplotlib with all panels, to be changed or saved as any other."""
+        return draw(self.drawn, self.spec, self.layout)
 
     @property
     def points(self) -> pl.DataFrame:
@@ -89,7 +95,7 @@ class Plot:
         return path
 
     def save_with_points(self, file: Path) -> list[Path]:
-        """Write the picture and, beside it, its points as CSV; return both files.
+        """Write the picture, or those for a column, and its points as CSV; return the files.
 
         Raises:
             UsageError: the name ends otherwise than a picture's, or another file is there.
@@ -98,10 +104,14 @@ class Plot:
         file = expanded(file)
         format_of(file)
         points = file.with_suffix(".csv")
-        require_no_other(points)
-        picture = self.save(file)
-        write_whole(points, self.drawn.csv().encode())
-        return [picture, points]
+        figures = draw_parts(self.drawn, self.spec, self.layout)
+        files = pictures(file, figures, self.drawn, self.spec)
+        files[points] = self.drawn.csv().encode()
+        for path in files:
+            require_no_other(path)
+        for path, content in files.items():
+            write_whole(path, content)
+        return [*files]
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """Return the picture and its size in notebooks, at 96 pixels an inch."""
@@ -122,7 +132,7 @@ def plot(db: Releases, name: str, request: Request, layout: FigureLayout | None 
     """
     spec = find_figure(name)
     points = read_points(db, spec, checked(db, request))
-    return Plot(draw(points, spec, layout), points, spec)
+    return Plot(points, spec, layout)
 
 
 def plot_scaling(
@@ -143,7 +153,7 @@ def plot_scaling(
         spec, points = BY_GOAL, goal_points(answers, settings)
     else:
         spec, points = SCALING_FIGURE, scaling_points(db, answers, settings, on_left_out)
-    return Plot(draw(points, spec, layout), points, spec)
+    return Plot(points, spec, layout)
 
 
 def checked(db: Releases, request: Request) -> Request:
@@ -164,6 +174,17 @@ def checked(db: Releases, request: Request) -> Request:
         alone = release if release is None or "," not in release else None
         workloads = tuple(chosen_workloads(db, workloads, alone))
     return replace(request, release=release, workloads=workloads)
+
+
+def pictures(
+    file: Path, figures: Sequence[Figure], points: Points, spec: FigureSpec
+) -> dict[Path, bytes]:
+    """Return what `draw_parts` made of points by its files, which are numbered if several."""
+    stems = [f"{file.stem}-{n}" for n in range(1, len(figures) + 1)] if figures[1:] else [file.stem]
+    return {
+        file.with_stem(stem): saved(figure, points, spec, format_of(file))
+        for stem, figure in zip(stems, figures, strict=True)
+    }
 
 
 def saved(figure: Figure, points: Points, spec: FigureSpec, name: str) -> bytes:

@@ -1,17 +1,19 @@
 """The atlas of critical batch sizes, from made-up releases of planted hyperbolas."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from matplotlib.container import ErrorbarContainer
 from matplotlib.markers import CARETRIGHTBASE
 
 from dbtool.core.errors import DbtoolError
 from dbtool.database import Database, open_database
-from dbtool.figures.drawing import draw
+from dbtool.figures.drawing import draw, draw_parts
 from dbtool.figures.points import Points, Request, filled_query, read_points
 from dbtool.figures.specs import FigureLayout, find_figure
 from tests.support.made_up import Row, passing, write_shard
@@ -100,3 +102,17 @@ def test_bounds_are_arrows_and_names_are_never_cut(points):
     (bound,) = points.rows.filter(verdict="lower_bound")["x"]
     assert np.asarray(arrow.get_xdata()).item() > bound
     assert "hyperbola" in {line.get_label() for line in units.lines}
+
+
+def test_a_column_has_as_many_lines_a_picture_as_it_has_room_for(points):
+    forest = points.rows.filter(kind="forest", panel_order=1).head(1)
+    many = [forest.with_columns(y=pl.lit(y, pl.Float64)) for y in range(1, 31)]
+    for releases in (["one"], ["one", "two"]):
+        crowded = replace(points, rows=pl.concat(many), releases=releases)
+        *parts, last = draw_parts(crowded, ATLAS, FigureLayout(3.5))
+        names = [text.get_text() for figure in (*parts, last) for text in figure.axes[0].texts]
+        assert sum("FC 64" in name for name in names) == 30
+        for figure in parts:
+            assert figure.get_size_inches()[1] < 3.5 + 1e-9
+            # Batch sizes lie at the same place in all of them.
+            assert figure.axes[0].get_xlim() == last.axes[0].get_xlim()

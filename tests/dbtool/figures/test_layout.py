@@ -15,7 +15,7 @@ from matplotlib.text import Text
 import dbtool
 from dbtool.core.errors import DbtoolError
 from dbtool.figures.batch import write_figure
-from dbtool.figures.drawing import draw
+from dbtool.figures.drawing import draw, draw_parts
 from dbtool.figures.legend import lines_of, width_of
 from dbtool.figures.plot import checked, packed_figures
 from dbtool.figures.points import Request
@@ -94,12 +94,19 @@ def test_a_figure_is_as_wide_as_asked_and_its_type_stays(kind):
 
 @KINDS
 def test_a_picture_for_a_column_has_labels_and_legend_alone(kind):
-    figure = draw(points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind]), FigureLayout(3.5))
-    panels = len(figure.axes)
-    assert figure.get_size_inches()[1] < 3.5 * panels + 1e-9
-    assert all("error" in text.get_text() for text in figure.texts)
-    titled = {text.get_text() for axes in figure.axes for text in axes.texts}
-    assert ("Simple CNN on MNIST" in titled) == (panels > 1 and kind != "grid")
+    rows, titles = ROWS_OF[kind], ("Simple CNN on MNIST", "ResNet-8 on CIFAR-10")
+    several = [row | {"panel_order": n, "panel": titles[n]} for n in (0, 1) for row in rows]
+    for made, expected in ((rows, [""]), (several, titles)):
+        parts = draw_parts(points_of(made), find_figure(FIGURE_OF[kind]), FigureLayout(3.5))
+        assert max(figure.get_size_inches()[1] for figure in parts) < 3.5 + 1e-9
+        assert not any(figure.texts for figure in parts)
+        if kind != "grid" or made is several:
+            assert [_title(axes) for figure in parts for axes in figure.axes] == [*expected]
+
+
+def _title(axes):
+    """The words of the panel's title; "" where it has none."""
+    return " ".join(t.get_text() for t in reversed(axes.texts) if t.get_fontweight() == "bold")
 
 
 @KINDS

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from dbtool.figures.specs import FIGURES
-from tests.dbtool.figures.conftest import write_sgd
+from tests.dbtool.figures.conftest import CNN, write_sgd
 from tests.support.commands import caller
 from tests.support.terminal import run_on_terminal
 
@@ -106,6 +106,15 @@ def test_a_picture_of_other_points_is_told(dbtool, tmp_path):
     (tmp_path / "optimizers.svg").write_text("drawn from another database")
     told = dbtool("optimizers", *words[1:], SMALL, code=1).errors
     assert "optimizers.svg shows points of an" in told
+
+
+def test_a_column_has_a_picture_a_panel_and_those_of_an_earlier_run_are_told(dbtool):
+    words = ("search-space", "--out", ".", "--workload")
+    pictures = [f"search-space-{n}.png" for n in (1, 2)]
+    assert dbtool(*words, CNN, "--width", "3.5").output.split() == [*pictures, "search-space.csv"]
+    done = dbtool(*words, SMALL)
+    assert done.output.split() == ["search-space.png", "search-space.csv"]
+    assert all(f"{name} shows points of an earlier run" in done.errors for name in pictures)
 
 
 def test_several_releases_are_named_with_commas(dbtool, database, tmp_path):
