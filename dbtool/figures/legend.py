@@ -14,7 +14,7 @@ from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Affine2D, ScaledTranslation
 
 from dbtool.figures.names import one_line
-from dbtool.figures.style import KEY, QUIET, RC, SMALL, Mark, star_of
+from dbtool.figures.style import KEY, OF_MANY, QUIET, RC, SMALL, Mark, star_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -225,14 +225,18 @@ def _releases(panels: Sequence[Panel]) -> dict[int, Curve]:
 def key_of(figure: Figure, panels: Sequence[Panel]) -> list[Mark]:
     """Return the key: each mark that is drawn, once; stars differ by release.
 
-    A band has the colour of the only series with bands.
+    A band has the colour of the only series with bands; a guide tells where it is that of a curve.
     """
     drawn: dict[str, set[str]] = {}
     for axes in figure.axes:
         for artist in axes.get_children():
             name, _, curve = str(artist.get_label()).partition(": ")
             drawn.setdefault(name, set()).add(curve)
-    found = {name: [mark] for name, mark in KEY.items() if name in drawn}
+    found = {
+        name: [replace(mark, text=f"{mark.text} {OF_MANY}") if OF_MANY in drawn[name] else mark]
+        for name, mark in KEY.items()
+        if name in drawn
+    }
     if "band" in found:
         curves = (curve for panel in panels for curve in panel.curves)
         colours = {curve.colour for curve in curves if curve.name in drawn["band"]}

@@ -282,9 +282,9 @@ def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
 
     An interval, in the columns that end with _low and _high, is tinted.
     """
-    key, guides = _guides(panel, name)
+    guides = _guides(panel, name)
     shared = len(guides) == 1
-    for curve, points in guides:
+    for label, curve, points in guides:
         colour = style.PERFECT if shared else curve.colour
         columns = curve.columns("x", f"{name}_low", f"{name}_high")
         bounds = [row for row in columns if None not in row]
@@ -295,21 +295,20 @@ def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
         if len(points) > 1:
             width, alpha = (1.0, 1.0) if shared else (0.8, 0.65)
             look = {
-                "linestyle": style.KEY[key].look["linestyle"],
+                "linestyle": style.KEY[name].look["linestyle"],
                 "linewidth": width,
                 "alpha": alpha,
             }
-            look |= {"color": colour, "zorder": 2, "label": f"{key}: {curve.name}"}
+            look |= {"color": colour, "zorder": 2, "label": f"{name}: {label}"}
             axes.plot(*zip(*sorted(points.items()), strict=True), **look)
 
 
-def _guides(panel: Panel, name: str) -> tuple[str, list[tuple[Curve, dict[float, float]]]]:
+def _guides(panel: Panel, name: str) -> list[tuple[str, Curve, dict[float, float]]]:
     """Return the distinct guide lines of a name, each with its first curve and all points on it.
 
     Drawn apart, dashes of curves that start elsewhere on the line would fill each other's gaps. Of
-    many it is the middle one, to compare slopes with; before them comes how the key names them.
+    many it is the middle one, to compare slopes with; first comes what the line is called.
     """
-    key = name
     guides: dict[float, tuple[Curve, set[float]]] = {}
     for curve in panel.curves:
         points = {x: y for x, y in curve.columns("x", name) if y is not None and y > 0}
@@ -318,13 +317,13 @@ def _guides(panel: Panel, name: str) -> tuple[str, list[tuple[Curve, dict[float,
             own = y / x ** SLOPES[name]
             near = (known for known in guides if math.isclose(known, own, rel_tol=ALIKE))
             guides.setdefault(next(near, own), (curve, set()))[1].update(points)
-    if len(guides) > MOST_GUIDES:
+    if many := len(guides) > MOST_GUIDES:
         middle = sorted(guides)[len(guides) // 2]
         every = set[float]().union(*(xs for _, xs in guides.values()))
-        guides, key = {middle: (guides[middle][0], every)}, f"{name}_of_many"
-    return key, [
-        (curve, {x: height * x ** SLOPES[name] for x in xs})
-        for height, (curve, xs) in guides.items()
+        guides = {middle: (guides[middle][0], every)}
+    return [
+        (style.OF_MANY if many else curve.name, curve, {x: y * x ** SLOPES[name] for x in xs})
+        for y, (curve, xs) in guides.items()
     ]
 
 

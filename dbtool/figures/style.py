@@ -109,10 +109,10 @@ def _dot(text: str, marker: str, size: float, **look: Any) -> Mark:
 _HOLLOW = {"markerfacecolor": "none", "color": RING}
 _THIN = {"color": INK, "linewidth": 0.9}
 _TINT = {"linewidth": 6.0, "solid_capstyle": "butt"}
+OF_MANY = "of the middle curve where there are many"
 _FIRST = "the trial that reached the goal first"
 KEY: Mapping[str, Mark] = {
     "perfect": _line("perfect scaling", linestyle=DASHED),
-    "perfect_of_many": _line("perfect scaling of the middle curve", linestyle=DASHED),
     "perfect_band": _line("its 95 % interval", color="#e7e9ec", **_TINT),
     "band": _line("95 % band at equal numbers of trials", color=QUIET, alpha=0.25, **_TINT),
     "fitted": _line("fitted curve", color=INK, linewidth=0.8),
@@ -121,9 +121,7 @@ KEY: Mapping[str, Mark] = {
     "interval": _line("interval of a batch size", color="#cdd3da", **_TINT | {"linewidth": 4.5}),
     "hyperbola": _line("1 + 1 / x", **_THIN),
     "linear": _line("linear scaling", linestyle=DASHED),
-    "linear_of_many": _line("linear scaling of the middle curve", linestyle=DASHED),
     "square_root": _line("square-root scaling", linestyle=DOTTED),
-    "square_root_of_many": _line("square-root scaling of the middle curve", linestyle=DOTTED),
     "unreached": _dot("no trial reached the goal", CROSSES[0], 4.2, markeredgewidth=1.2),
     "ring": _dot("within 5 % of the border of the searched range", "o", 8.5, **_HOLLOW),
     "beyond": _line("beyond the searched range", color=FAINT, **_TINT),
