@@ -237,11 +237,11 @@ def key_of(figure: Figure, panels: Sequence[Panel]) -> list[Mark]:
         for name, mark in KEY.items()
         if name in drawn
     }
-    if "band" in found:
+    for name in found.keys() & {"band", "interval_band"}:
         curves = (curve for panel in panels for curve in panel.curves)
-        colours = {curve.colour for curve in curves if curve.name in drawn["band"]}
+        colours = {curve.colour for curve in curves if curve.name in drawn[name]}
         own = {"color": colours.pop()} if len(colours) == 1 else {}
-        found["band"] = [Mark(KEY["band"].text, KEY["band"].look | own)]
+        found[name] = [Mark(KEY[name].text, KEY[name].look | own)]
     releases = sorted(_releases(panels).items())
     if "best" in found and len(releases) > 1:
         text = KEY["best"].text

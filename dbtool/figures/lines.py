@@ -90,9 +90,10 @@ class LineRenderer(Renderer):
             _draw_guides(axes, panel, name)
         positive = panel.scales[1] != "linear"
         bands = len(panel.curves) <= MOST_BANDS * max(1, panel.releases)
+        band = "interval_band" if panel.kind == "critical" else "band"
         for index, curve in enumerate(panel.curves):
             if bands:
-                _draw_band(axes, curve, 2 + index / 100)
+                _draw_band(axes, curve, 2 + index / 100, band)
             _draw_curve(axes, curve, 3 + index, self.sample(curve), positive=positive)
             ring = {"zorder": 3 + index, "label": f"ring: {curve.name}", **style.KEY["ring"].look}
             style.dots(axes, curve.marked("at_border"), **ring)
@@ -114,7 +115,7 @@ class LineRenderer(Renderer):
         if not self.counts_steps:
             shortest = 1e-6 if y_scale == "linear" else 1.0
             y = given_span(panel, "y", y_scale) or span_of(ys, y_scale, shortest, 0.07)
-            return span_of(xs, x_scale, 3.0, 0.05), y
+            return span_of(xs, x_scale, 3.0 if x_scale == "log2" else 1.0, 0.05), y
         y = span_of([*ys, *borders], y_scale, FEWEST_OCTAVES).widened(MARGIN, MARGIN)
         if x_scale == "linear":
             x = span_of(xs, x_scale, 1.0, 0.04)
@@ -252,14 +253,15 @@ def _draw_curve(
     style.dots(axes, known, **look | alone)
 
 
-def _draw_band(axes: Axes, curve: Curve, order: float) -> None:
+def _draw_band(axes: Axes, curve: Curve, order: float, name: str) -> None:
     """Tint the area between the bounds of a curve, and draw the bounds as thin lines.
 
     An end without a bound is at the point itself, without a line; where a point has neither bound
     the band breaks. That of one point alone is a bar.
     """
     rows = [row for row in curve.columns("x", "y", "band_low", "band_high") if row[1] is not None]
-    look: dict[str, Any] = {"color": curve.colour, "zorder": order, "label": f"band: {curve.name}"}
+    look: dict[str, Any] = {"color": curve.colour, "zorder": order}
+    look["label"] = f"{name}: {curve.name}"
     for bounded, part in groupby(rows, lambda row: row[2:] != (None, None)):
         if not bounded:
             continue

@@ -103,14 +103,15 @@ def equal_octaves(x: Span, y: Span, size: Size, below: float = 0.5) -> tuple[Spa
 
 def set_scales(axes: Axes, scales: tuple[Scale, Scale], x: Span, y: Span, size: Size) -> None:
     """Set the scales, limits and ticks of axes of a size, for stretches from end to end."""
-    _set_scale(axes, "x", scales[0], x, size.width)
-    _set_scale(axes, "y", scales[1], y, size.height)
+    set_scale(axes, "x", scales[0], x, size.width)
+    set_scale(axes, "y", scales[1], y, size.height)
 
 
-def _set_scale(axes: Axes, which: str, scale: Scale, span: Span, inches: float) -> None:
+def set_scale(axes: Axes, which: str, scale: Scale, span: Span, inches: float) -> None:
+    """Set the scale, limits and ticks of an axis, "x" or "y", of a length in inches."""
     span = span.drawable(scale)
     axis = axes.xaxis if which == "x" else axes.yaxis
-    room = max(2, round(inches * TICKS_PER_INCH))
+    room = max(3, round(inches * TICKS_PER_INCH))
     if scale == "linear":
         count = max(2, round(inches * NUMBERS_PER_INCH)) if which == "x" else room
         axis.set_major_locator(ticker.MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]))

@@ -16,8 +16,9 @@ from matplotlib.transforms import ScaledTranslation
 
 from dbtool.analysis.interval import NOTHING_KNOWN, finite
 from dbtool.figures.points import NoDataError, Points, Request, read_points
+from dbtool.figures.scales import set_scale, span_of
 from dbtool.figures.specs import find_figure
-from dbtool.figures.style import INK, KEY, QUIET, TINY, draw_strip
+from dbtool.figures.style import BAND, INK, KEY, QUIET, TINY, draw_strip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -90,7 +91,8 @@ def goal_points(answers: Sequence[Answer], settings: Settings) -> Points:
             _row(answer, order, "critical")
             | {"x": answer.goal, "y": found.value, "series": "tradeoff"}
             | {"band_low": found.low or None, "band_high": finite(found.high)}
-            | {"trials": answer.scaling.trials, "choice": f"Intervals of {settings.percent}."}
+            | {"trials": answer.scaling.trials}
+            | {"choice": f"Intervals of {100 * settings.level:g} %."}
         )
     rows = [row for row in rows if row["y"] is not None]
     if not rows:
@@ -232,12 +234,11 @@ def draw_findings(axes: Axes, findings: Findings, height: float) -> None:
     if findings.sizes:
         draw_strip(axes, 0, 0, findings.height, zorder=2.4, label="ground")
         # Below the top of the rows the axis of steps tells nothing.
-        bottom, top = map(math.log, axes.get_ylim())
-        lowest = math.exp(bottom + (top - bottom) * findings.height / height)
-        ticks = [float(tick) for tick in axes.get_yticks()]
-        named = zip(ticks, axes.yaxis.get_major_formatter().format_ticks(ticks), strict=True)
-        kept = {tick: name for tick, name in named if tick >= lowest}
-        axes.set_yticks(list(kept), labels=list(kept.values()))
+        bottom, top = axes.get_ylim()
+        above = span_of([bottom, top], "log2", 0.0)
+        above = above.widened(-above.length * findings.height / height, 0.0)
+        set_scale(axes, "y", "log2", above, height - findings.height)
+        axes.set_ylim(bottom, top)
     for row, (name, size) in enumerate(reversed([*findings.sizes.items()])):
         _draw_row(axes, name, size, _LOWEST + _ROW * row)
 
@@ -271,4 +272,5 @@ def _draw_row(axes: Axes, name: str, size: Interval, up: float) -> None:
         size=TINY,
         color=INK,
         zorder=9,
+        bbox={"facecolor": BAND, "linewidth": 0, "pad": 0.5},
     )

@@ -114,9 +114,10 @@ _FIRST = "the trial that reached the goal first"
 KEY: Mapping[str, Mark] = {
     "perfect": _line("perfect scaling", linestyle=DASHED),
     "perfect_band": _line("its 95 % interval", color="#e7e9ec", **_TINT),
-    "band": _line("95 % band at equal numbers of trials", color=QUIET, alpha=0.25, **_TINT),
+    "band": _line("95 % band at equal trials", color=QUIET, alpha=0.25, **_TINT),
+    "interval_band": _line("interval of the batch size", color=QUIET, alpha=0.25, **_TINT),
     "fitted": _line("fitted curve", color=INK, linewidth=0.8),
-    "knee": _line("where perfect scaling and gains end", linestyle=DOTTED, **_THIN),
+    "knee": _line("perfect to, useful to", linestyle=DOTTED, **_THIN),
     "critical": _dot("critical batch size", "D", 3.6, color=INK),
     "interval": _line("interval of a batch size", color="#cdd3da", **_TINT | {"linewidth": 4.5}),
     "hyperbola": _line("1 + 1 / x", **_THIN),

@@ -177,7 +177,7 @@ def test_bands_are_tinted_between_their_bounds_and_break_where_there_are_none():
     # The key of the band has its colour.
     (legend,) = axes.figure.findobj(Legend)
     texts = [text.get_text() for text in legend.get_texts()]
-    key = legend.get_lines()[texts.index("95 % band at equal numbers of trials")]
+    key = legend.get_lines()[texts.index("95 % band at equal trials")]
     assert key.get_color() == NAMES["simple_cnn_base"].colour
 
 
