@@ -262,10 +262,10 @@ def _draw_panel(
     figure: Figure, axes: Axes, page: _Page, index: int, head: Stack, foot: Legend
 ) -> None:
     panel, size = page.panels[index], page.size(index)
-    panel.renderer.draw(axes, panel, size)
     x_label, y_label = panel.labels
     if page.has_x_label(index):
         axes.set_xlabel(x_label, fontsize=style.LABEL, labelpad=2.5)
+    panel.renderer.draw(axes, panel, size)
     # An axis of one value has no ticks, and needs no name.
     if (page.differ_beside or index % page.columns == 0) and len(axes.get_yticks()):
         lines = balanced_lines(y_label, size.height + Y_LABEL_OVERHANG, style.LABEL)

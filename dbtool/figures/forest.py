@@ -46,8 +46,8 @@ class ForestRenderer(_ReleaseRenderer):
     """Draws a value with its interval on each line, named at its left, or an arrow from a bound."""
 
     point = (
-        "A point is the critical batch size (tradeoff) of a workload in a release with its 95 % "
-        "interval; an arrow leads on from a bound where that alone is known."
+        "A point is a critical batch size (tradeoff) with its 95 % interval; an arrow leads on "
+        "from a bound where that alone is known."
     )
     labels = ("critical batch size", "")
     scales = ("log2", "linear")
@@ -88,6 +88,7 @@ class ForestRenderer(_ReleaseRenderer):
         axes.set_yticks([])
         axes.spines.left.set_visible(False)
         axes.spines.bottom.set_bounds(first, last)
+        axes.xaxis.label.set_x((1 + share) / 2)
         axes.hlines(list(names), first, last, FAINT, linewidth=0.5, label="lines")
         at = axes.get_yaxis_transform()
         font = {"size": TINY, "color": INK, "ha": "left", "va": "center", "linespacing": 1.0}
@@ -121,8 +122,8 @@ class UnitsRenderer(_ReleaseRenderer):
     """Draws steps to result against batch size in units of each curve, with the hyperbola."""
 
     point = (
-        "A point is the steps to result of a study, divided by the fewest that any batch size "
-        "needs, against its batch size, divided by the critical one, both as fitted."
+        "A point is a study's steps divided by the fewest of its curve, against its batch size "
+        "divided by the critical one, as fitted."
     )
     labels = ("batch size / critical batch size", "steps / fewest steps")
     scales = ("log10", "log10")

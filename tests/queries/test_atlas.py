@@ -104,6 +104,17 @@ def test_bounds_are_arrows_and_names_are_never_cut(points):
     assert "hyperbola" in {line.get_label() for line in units.lines}
 
 
+def test_the_caption_says_what_points_are_and_the_axis_is_named_in_its_middle(points):
+    figure = draw(points, ATLAS)
+    figure.draw_without_rendering()
+    caption = " ".join(text.get_text() for text in reversed(figure.texts))
+    assert "an arrow leads on from a bound" in caption
+    assert "divided by the critical one, as fitted" in caption
+    axes = figure.axes[0]
+    name, axis = axes.xaxis.label.get_window_extent(), axes.spines.bottom.get_window_extent()
+    assert name.x0 + name.x1 == pytest.approx(axis.x0 + axis.x1, abs=4)
+
+
 def test_a_column_has_as_many_lines_a_picture_as_it_has_room_for(points):
     forest = points.rows.filter(kind="forest", panel_order=1).head(1)
     many = [forest.with_columns(y=pl.lit(y, pl.Float64)) for y in range(1, 31)]
