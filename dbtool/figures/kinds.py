@@ -15,7 +15,7 @@ from dbtool.figures.names import goal_words, readable, sentence
 from dbtool.figures.panels import Curve, Panel, Renderer
 from dbtool.figures.points import Points, first_of
 from dbtool.figures.specs import FigureSpec, PanelKind
-from dbtool.figures.style import colours
+from dbtool.figures.style import colours, sequence
 from dbtool.figures.trials import CurveRenderer, GridRenderer, ScatterRenderer
 
 _FEWEST = "the fewest steps to the goal of any trial"
@@ -99,7 +99,7 @@ def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
     placed = dict.fromkeys(itertools.chain(*names.values()))
     places = {name: place for place, name in enumerate(placed)}
     return [
-        _panel(frame, spec, points, _colours(frame.item(0, "panel_order"), names), places)
+        _panel(frame, spec, points, _colours(frame, names), places)
         for frame in drawn.partition_by("panel_order", maintain_order=True)
     ]
 
@@ -161,14 +161,18 @@ def _optimizer(frame: pl.DataFrame, title: str) -> str:
     return "" if called.casefold() in readable(title).casefold() else sentence(called)
 
 
-def _colours(panel: int, names: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
+def _colours(frame: pl.DataFrame, names: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
     """Return the colours of the series of a panel; `names` are the series of every panel.
 
     Curves that are left out keep their colours, so that two releases' figures agree; and where
     another panel has all of its series and more, those of that panel hold.
     """
+    panel, kind = frame.select("panel_order", "kind").row(0)
     known = max((other for other in names.values() if names[panel].keys() <= other.keys()), key=len)
-    return colours(sorted(known, key=lambda name: known[name]))
+    ordered = sorted(known, key=lambda name: known[name])
+    # Lines without markers are told apart in grey by their lightness alone.
+    shades = dict(zip(ordered, sequence(len(ordered)), strict=True))
+    return shades if kind == "curves" else colours(ordered)
 
 
 def goal_of(row: Mapping[str, Any]) -> str:

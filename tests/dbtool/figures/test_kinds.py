@@ -3,7 +3,7 @@ import re
 from unicodedata import normalize
 
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.legend import Legend
 
 from dbtool.figures.caption import gaps_of
@@ -338,6 +338,15 @@ def test_the_grid_stands_outcomes_side_by_side_in_a_column_a_batch_size():
     (bands,) = [part for part in rates.collections if part.get_label() == "searched range"]
     assert len(bands.get_paths()) == 2
     assert {y for path in bands.get_paths() for y in path.vertices[:, 1]} == {1e-4, 10.0}
+
+
+def test_lines_without_markers_differ_in_lightness():
+    ys = dict.fromkeys(("constant", "cosine", "linear"), (0.5, 0.1))
+    (axes,) = drawn(made_points.series_rows("curves", (1, 16), ys))
+    lines = [line for line in axes.lines if line.get_label().startswith("line: ")]
+    shades = [sum(to_rgb(line.get_color())) for line in lines]
+    assert shades == sorted(shades, reverse=True)
+    assert shades[0] - shades[1] > 0.3 < shades[1] - shades[2]
 
 
 def test_a_curve_of_one_measurement_is_a_dot():
