@@ -44,6 +44,7 @@ FLAT_ASPECT = 0.25  # of a scatter plot of one metaparameter
 # Octaves from a batch size to the lanes of its outcomes, and half the width of its column.
 LANES: Mapping[str, float] = {ACHIEVED: -0.22, INFEASIBLE: 0.22}
 HALF_COLUMN = 0.36
+LOWEST_GRID = 1.5  # inches
 
 
 class _OutcomeRenderer(Renderer):
@@ -175,6 +176,10 @@ class GridRenderer(_OutcomeRenderer):
     scales = ("log2", "log10")
     page = 7.0
     aspects = (0.25, 0.45, 0.7)
+
+    def height(self, panel: Panel, columns: int, width: float) -> float:
+        """Return the usual height, or one that has room for stars in a narrow column."""
+        return max(super().height(panel, columns, width), LOWEST_GRID)
 
     def draw(self, axes: Axes, panel: Panel, size: Size) -> None:
         """Draw the searched range of each batch size as a band, with the trials over it."""
