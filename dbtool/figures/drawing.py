@@ -42,7 +42,7 @@ EDGE = 0.1
 LEFT, GAP, Y_LABEL = 0.62, 0.46, 0.18
 NARROWEST_PANEL = 1.45  # panels narrower than this go below each other
 # The widths that suit figures by their number of columns; that of one column is its kind's.
-WIDTHS = {2: 7.0, 3: 7.0, 4: 9.2}
+WIDTHS = {2: 7.0, 3: 7.0, 4: 9.2, 5: 10.0}
 # What ticks and the label of an axis take, and what is between axes and their head.
 TICKS, X_LABEL, HEAD_GAP = 0.214, 0.178, 0.056
 FOOT_GAP = 0.05  # between an axis with its label and the legend under it
@@ -233,7 +233,7 @@ def _heads(page: _Page, title: str, *, bare: bool) -> list[Stack]:
             own = "" if bare or panel.title == title else panel.title
             goal = "; ".join(filter(None, (panel.goal, panel.renderer.remark(panel))))
             titles.append(balanced_lines(own, width, style.PANEL_TITLE, "bold"))
-            goals.append(lines_of("" if bare else goal, width, style.SMALL))
+            goals.append(balanced_lines("" if bare else goal, width, style.SMALL))
         gap = HEAD_GAP + max(panel.renderer.strip(panel) for panel in row)
         heads += [
             [Text(own, style.PANEL_TITLE, style.INK, "bold"), Text(goal, style.SMALL), gap]

@@ -118,10 +118,11 @@ def test_a_caption_has_three_lines_at_most(kind):
         assert len(caption) <= 3
 
 
-def test_headings_of_a_row_begin_at_one_height_and_no_panel_stands_alone():
+@pytest.mark.parametrize(("panels", "expected"), [(7, [4, 3]), (13, [5, 5, 3])])
+def test_headings_of_a_row_begin_at_one_height_and_no_panel_stands_alone(panels, expected):
     rows = [
         row | {"panel_order": place, "panel": "Simple CNN on MNIST" + " once more" * (place % 3)}
-        for place in range(7)
+        for place in range(panels)
         for row in steps_rows()
     ]
     figure = draw(points_of(rows), find_figure("1"))
@@ -131,7 +132,7 @@ def test_headings_of_a_row_begin_at_one_height_and_no_panel_stands_alone():
         (title,) = (text for text in axes.texts if "CNN" in text.get_text())
         spec: Any = axes.get_subplotspec()
         tops.setdefault(spec.rowspan.start, []).append(title.get_window_extent().y1)
-    assert [len(row) for row in tops.values()] == [4, 3]
+    assert [len(row) for row in tops.values()] == expected
     assert all(max(row) - min(row) < 1 for row in tops.values())
 
 
