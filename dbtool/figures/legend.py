@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 POINTS_PER_INCH = 72
 # One legend of more entries is read less easily than one a panel, unless all would be the same.
 MOST_SHARED, MOST_SAME = 12, 24
+MOST_WHOLE = 12  # of more entries that begin alike, such as batch sizes, the first alone is whole
 # A line of text, and what of it is below the baseline, in sizes of its type.
 LINE_HEIGHT, DESCENT = 1.35, 0.35
 # Of legends, in sizes of their type, as Matplotlib measures them.
@@ -106,9 +107,18 @@ class Legend:
     room: float
 
     @cached_property
+    def texts(self) -> list[str]:
+        """The words of the entries."""
+        first, *others = texts = [entry.text for entry in self.entries]
+        alike = first.rpartition(" ")[0] + " "
+        if len(texts) <= MOST_WHOLE or not all(text.startswith(alike) for text in others):
+            return texts
+        return [first, *(text.removeprefix(alike) for text in others)]
+
+    @cached_property
     def columns(self) -> int:
         """The number of columns: as many as fit, since few rows are best."""
-        widths = [width_of(entry.text, SMALL) for entry in self.entries]
+        widths = [width_of(text, SMALL) for text in self.texts] if self.entries else []
         handle, gap = (ems * SMALL / POINTS_PER_INCH for ems in (HANDLE + HANDLE_GAP, COLUMN_GAP))
         for columns in range(len(widths), 1, -1):
             # As Matplotlib spreads them.
@@ -130,7 +140,7 @@ class Legend:
             return
         legend = part.legend(
             [Line2D([], [], **entry.look) for entry in self.entries],
-            [entry.text for entry in self.entries],
+            self.texts,
             loc="lower left",
             bbox_to_anchor=(0, 0),
             bbox_transform=corner,

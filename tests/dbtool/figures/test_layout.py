@@ -22,7 +22,14 @@ from dbtool.figures.points import Request
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales, span_of
 from dbtool.figures.specs import DATA_FORMATS, FIGURES, FORMATS, FigureLayout, find_figure
 from dbtool.figures.style import CAPTION
-from tests.dbtool.figures.made_points import FIGURE_OF, ROWS_OF, best_rows, points_of, steps_rows
+from tests.dbtool.figures.made_points import (
+    FIGURE_OF,
+    ROWS_OF,
+    best_rows,
+    points_of,
+    series_rows,
+    steps_rows,
+)
 from tests.support.made_up import curve, write_shard
 from tests.support.slow import quick_few
 
@@ -107,6 +114,15 @@ def test_a_picture_for_a_column_has_labels_and_legend_alone(kind):
 def _title(axes):
     """The words of the panel's title; "" where it has none."""
     return " ".join(t.get_text() for t in reversed(axes.texts) if t.get_fontweight() == "bold")
+
+
+def test_of_many_batch_sizes_the_first_alone_is_called_so():
+    ys = {f"Batch size {2**n:,}": (0.5, 0.1) for n in range(17)}
+    points = points_of(series_rows("curves", (1, 16), ys))
+    (figure,) = draw_parts(points, find_figure("curves"), FigureLayout(3.5))
+    texts = [each.get_text() for legend in figure.legends for each in legend.get_texts()]
+    assert texts[-17:] == ["Batch size 1", *(f"{2**n:,}" for n in range(1, 17))]
+    assert figure.get_size_inches()[1] < 3.5 + 1e-9
 
 
 @KINDS
