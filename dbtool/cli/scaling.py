@@ -215,6 +215,10 @@ def _check_words(csv: Path | None, out: Path | None, of_database: "Mapping[str, 
         format_of(expanded(out))
         if out.parent.exists() and not out.parent.is_dir():
             raise UsageError(f"{out.parent} is not a folder: name another one with --out")
+        from dbtool.figures.points import require_no_other
+
+        for path in (expanded(out), expanded(out).with_suffix(".csv")):
+            require_no_other(path)
     for name, value in of_database.items() if csv else ():
         if value is not None:
             raise UsageError(f"--csv takes the place of a database; leave out {name}")
