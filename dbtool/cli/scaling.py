@@ -151,10 +151,6 @@ def scaling(
     )
     if width is not None and out is None:
         raise UsageError("--width is that of a picture: name its file with --out")
-    if rows is None and output_format in options.FOR_READERS and (columns or wide):
-        raise UsageError(
-            "--columns and --wide are for rows: ask for some with --rows, such as --rows critical"
-        )
     from dbtool.cli.database import reading, tell_left_out, tell_unlike_definitions
     from dbtool.cli.output import require_printable
     from dbtool.report.scaling import scaling_of_table
@@ -237,9 +233,10 @@ def _print_report(
     from dbtool.cli.output import print_table
 
     if rows is None and output_format in options.FOR_READERS:
-        if output_format is options.Format.TABLE:
+        if output_format is options.Format.TABLE and columns is None:
             _print_words(report)
-        print_table(report.in_short().to_arrow(), output_format, view=View(_FITTING))
+        view = View(_FITTING, columns, wide)
+        print_table(report.in_short().to_arrow(), output_format, view=view)
         return
     kind = rows or "critical"
     made = report.rows(kind)

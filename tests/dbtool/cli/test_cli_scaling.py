@@ -123,6 +123,8 @@ def test_too_few_batch_sizes_tell_nothing(call):
     assert {first["verdict"], *(each["verdict"] for each in others)} == {"not_identified"}
     # Trials 0 and 1, and trial 2, which diverged.
     assert (first["trials"], first["batch_sizes"], first["reached"]) == ("3", "2", "2")
+    chosen = call("scaling", DIGITS, "--format", "latex", "--columns", "workload,tradeoff")
+    assert "workload & tradeoff \\\\\n" in chosen.output
     said = " ".join(call("scaling", DIGITS).output.split())
     assert "The critical batch size cannot be told: of the batch sizes 2 reached the goal" in said
     assert "From the best of 3 trials at 2 batch sizes, 8 to 64." in said
