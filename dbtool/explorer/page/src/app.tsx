@@ -68,7 +68,7 @@ function App() {
 }
 
 function About() {
-  const where = facts.files ? "It reads from the server that it came from alone." : "It holds all that it shows and sends nothing anywhere.";
+  const where = facts.files ? "It reads only from its own server." : "It contains all its data and sends nothing anywhere.";
   return (
     <footer class="about">
       <details>

@@ -10,8 +10,6 @@ import type { State } from "./state";
 export interface Choices {
   /** Metrics that any of the workloads has values of. */
   metrics: string[];
-  /** The metric that all of them are asked for; null where they differ. */
-  metric: string | null;
   /** The goal that all of them have of their own; null where they differ or have none. */
   ownGoal: number | null;
   /** Goals from the hardest that was reached to what untrained networks have; null without values. */
@@ -31,7 +29,6 @@ export function choicesOf(state: State, drawn: readonly Drawn[], own: readonly O
   ].flatMap((each) => each ?? []);
   return {
     metrics,
-    metric: asked,
     ownGoal: isOwn ? only(workloads.map((each) => each.goal)) : null,
     goals: widest(ranges),
     mostTrials: Math.max(0, ...workloads.flatMap((each) => each.studies.map((study) => study.trials))),

@@ -25,10 +25,11 @@ def test_the_goal_slider_moves_steps_critical_batch_size_and_address(explorer):
     assert {row["goal"] for row in rows} == {f"{goal:g}"}
     assert steps != first[0]
     assert critical != first[1]
-    expect(explorer.page.locator(".goal .hint")).to_have_text(
-        f"validation classification error below {goal:g}"
-    )
-    explorer.button("Own goal").click()
+    for card in ("steps", "critical", "learning-rates"):
+        expect(explorer.page.locator(f"#{card} > header .about").first).to_have_text(
+            f"Goal: validation classification error down to {goal:g}"
+        )
+    explorer.button("Reset goal").click()
     explorer.expect_state()
     assert tables(explorer) == first
 
@@ -39,26 +40,26 @@ def test_of_a_goal_that_no_trial_reached_nothing_is_made_up(explorer):
     assert steps
     assert {row["steps"] for row in steps} == {""}
     assert {row["verdict"] for row in explorer.csv("Critical batch size")} == {"not_identified"}
-    expect(explorer.page.locator(".answers")).to_contain_text("cannot be told")
+    expect(explorer.page.locator(".answers")).to_contain_text("not identified")
 
 
 @pytest.mark.slow
 def test_goal_trials_and_metric_are_chosen_and_taken_back(explorer):
     enter(explorer, "Goal as a number", "0.05")
     explorer.expect_state(goal=0.05)
-    explorer.slide("Trials a search", 0.01)
-    trials = int(explorer.field("Trials a search as a number").input_value())
+    explorer.slide("Trials per search", 0.01)
+    trials = int(explorer.field("Trials per search as a number").input_value())
     assert trials < 10
     explorer.expect_state(goal=0.05, trials=trials)
     assert {row["trials"] for row in tables(explorer)[2]} == {str(trials)}
     enter(explorer, "Goal as a number", "")
-    enter(explorer, "Trials a search as a number", "60")
+    enter(explorer, "Trials per search as a number", "60")
     explorer.expect_state(trials=60)
     expect(explorer.field("Goal as a number")).to_have_value("0.03")
-    expect(explorer.page.locator("#steps > header .about")).to_have_text(
-        re.compile("^Best of 60 trials; .* with fewer trials left out")
+    expect(explorer.page.locator("#steps > header .about").last).to_have_text(
+        re.compile("^Best of 60 trials; .* with fewer trials dropped")
     )
-    explorer.button("All").click()
+    explorer.button("Reset trials per search").click()
     explorer.choice("Metric").select_option("train_cross_entropy_error")
     explorer.expect_state(metric="train_cross_entropy_error")
     expect(explorer.page.locator("#steps .empty")).to_be_visible()
@@ -88,7 +89,7 @@ def test_how_steps_are_drawn_is_chosen(explorer):
     explorer.field("Relative steps").check()
     explorer.expect_state(relative=1, line="none")
     expect(explorer.page.locator("#steps h2")).to_have_text("Relative steps to result")
-    expect(explorer.page.locator("#steps > header .about")).to_contain_text("batch size 1.")
+    expect(explorer.page.locator("#steps > header .about").last).to_contain_text("batch size 1.")
     assert labels.all_text_contents() != before
     assert "1" in labels.all_text_contents()
 

@@ -133,7 +133,7 @@ def test_the_points_of_a_figure_are_a_table(figures):
 @pytest.mark.slow
 def test_figures_without_data_are_named_with_what_would_fill_them(whole, plotted):
     missing = [spec for spec in FIGURES if spec.name not in plotted]
-    hidden = whole.page.get_by_text(f"Without data here ({len(missing)})", exact=True)
+    hidden = whole.page.get_by_text(f"No data here ({len(missing)})", exact=True)
     hidden.click()
     expect(whole.page.locator(".figures nav dt")).to_have_text([spec.full_name for spec in missing])
     reasons = whole.page.locator(".figures nav dd")

@@ -37,11 +37,11 @@ function pointsOf(curves: readonly Curve[]): Point[] {
 function told(curve: Curve, row: Curve["steps"][number]): string {
   const { steps, after, low, high, trials } = row;
   const lines = [curve.label, `batch size ${row.batch_size.toLocaleString("en-US")}`];
-  if (steps === null) lines.push(after > 0 ? `not reached after ${after.toLocaleString("en-US")} steps` : "not reached");
-  else lines.push(`${steps.toLocaleString("en-US")} steps, more than ${after.toLocaleString("en-US")}`);
+  if (steps === null) lines.push(after > 0 ? `goal not reached after ${after.toLocaleString("en-US")} steps` : "goal not reached");
+  else lines.push(`${steps.toLocaleString("en-US")} steps; goal missed at ${after.toLocaleString("en-US")}`);
   if (trials !== null && (low !== null || high !== null)) {
-    const ends = [low === null ? "" : `from ${shortNumber(low)}`, high === null ? "" : `to ${shortNumber(high)}`];
-    lines.push(`95% ${ends.filter(Boolean).join(" ")}`);
+    const ends = [low === null ? "" : `at least ${shortNumber(low)}`, high === null ? "" : `at most ${shortNumber(high)}`];
+    lines.push(`95%: ${ends.filter(Boolean).join(", ")}`);
   }
   if (trials !== null) lines.push(`best of ${trials} trials`);
   const winner = curve.studies.get(row.batch_size)?.winner;

@@ -39,11 +39,8 @@ export function ownCurves(file: string, text: string): OwnCurve[] {
   }
   if (rows.length === 0) throw new Error(`${file} has no rows below its first line`);
   const named = NAMES.find((each) => columns.includes(each));
-  const groups = new Map<string, Row[]>();
-  rows.forEach((row, index) => {
-    const label = (named && row[named]) || file.replace(/\.csv$/i, "");
-    groups.set(label, [...(groups.get(label) ?? []), { ...row, line: lines[index] }]);
-  });
+  const numbered = rows.map((row, index): Row => ({ ...row, line: lines[index] }));
+  const groups = Map.groupBy(numbered, (row) => String((named && row[named]) || file.replace(/\.csv$/i, "")));
   return [...groups].map(([label, of]) => ({
     label,
     metric: ofSteps || metric === "value" ? null : metric,

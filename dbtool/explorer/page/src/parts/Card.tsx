@@ -13,6 +13,7 @@ interface Props {
   id: string;
   title: string;
   about?: ComponentChildren;
+  goal?: string | undefined;
   legend?: ComponentChildren;
   /** Draws the chart so many pixels wide; null: there is nothing to draw. */
   draw: ((width: number) => Drawing) | null;
@@ -31,18 +32,19 @@ interface Props {
 }
 
 export function Card(props: Props) {
-  const { id, title, about, legend, draw, empty, alt, columns, rows, sql, command, onPick, onOpen, openLabel } = props;
+  const { id, title, about, goal, legend, draw, empty, alt, columns, rows, sql, command, onPick, onOpen, openLabel } = props;
   const picture = () => document.querySelector(`#${id} .chart > svg`) as SVGSVGElement;
   return (
     <section class="card" aria-labelledby={`${id}-title`} id={id}>
       <header>
         <h2 id={`${id}-title`}>{title}</h2>
         {about && <p class="about">{about}</p>}
+        {goal && <p class="about">Goal: {goal}</p>}
         {legend}
       </header>
       {draw ? <Chart draw={draw} alt={alt} onPick={onPick} /> : <p class="empty">{empty}</p>}
       {props.children}
-      <div class="actions" role="group" aria-label={`Take away: ${title}`}>
+      <div class="actions" role="group" aria-label={`Download or copy: ${title}`}>
         <Action label="CSV" hint={`Download ${title} as CSV`} act={() => save(`${id}.csv`, csvOf(columns, rows))} />
         {draw && (
           <>

@@ -1,8 +1,7 @@
-/** What is asked of the workloads that are drawn: metric, goal, number of trials, and how steps are drawn. */
+/** Settings of what is drawn: metric, goal, number of trials, and how steps are drawn. */
 
-import { isMaximized } from "../analysis/goal";
 import type { Choices } from "../choices";
-import { metricName, shortNumber } from "../numbers";
+import { metricName } from "../numbers";
 import type { Line, State } from "../state";
 
 interface Props {
@@ -17,10 +16,10 @@ const LINES: Record<Line, string> = { fit: "fitted", first: "through the first p
 export function Controls({ state, choices, change }: Props) {
   const metrics = choices.metrics.map((metric): [string, string] => [metric, metricName(metric)]);
   return (
-    <section class="controls" aria-label="What is asked">
+    <section class="controls" aria-label="Settings">
       <GoalControl state={state} choices={choices} change={change} />
       <TrialsControl state={state} choices={choices} change={change} />
-      <Select label="Metric" value={state.metric ?? ""} options={[["", "each its own"], ...metrics]} choose={(metric) => change({ metric: metric || null, goal: null })} />
+      <Select label="Metric" value={state.metric ?? ""} options={[["", "each workload’s own"], ...metrics]} choose={(metric) => change({ metric: metric || null, goal: null })} />
       <Select label="Perfect scaling" value={state.line} options={Object.entries(LINES)} choose={(line) => change({ line: line as Line })} />
       <label class="check">
         <input type="checkbox" checked={state.relative} onChange={(event) => change({ relative: event.currentTarget.checked })} />
@@ -47,88 +46,68 @@ export function Select({ label, value, options, choose }: { label: string; value
   );
 }
 
-function GoalControl({ state, choices, change }: Props) {
-  const range = choices.goals;
-  const goal = state.goal ?? choices.ownGoal;
-  if (!range) {
-    return (
-      <fieldset class="goal">
-        <legend>Goal</legend>
-        <p class="empty">No values of this metric are drawn.</p>
-      </fieldset>
-    );
-  }
-  const valueAt = (position: number) => Number((range.low * (range.high / range.low) ** (position / POSITIONS)).toPrecision(3));
-  const position = goal === null ? 0 : (POSITIONS * Math.log(goal / range.low)) / Math.log(range.high / range.low);
-  const side = choices.metric && isMaximized(choices.metric) ? "above" : "below";
+interface SliderProps {
+  name: string;
+  label: string;
+  range: { min: number; max: number; value: number };
+  hint: string;
+  value: number | null;
+  isDefault: boolean;
+  /** Of a position of the slider. */
+  valueAt: (position: number) => number;
+  /** null: as at first. */
+  choose: (value: number | null) => void;
+  disabled?: boolean;
+}
+
+/** A slider, its value as a number, and a button back to what was there first. */
+function Slider({ name, label, range, hint, value, isDefault, valueAt, choose, disabled }: SliderProps) {
   return (
-    <fieldset class="goal">
-      <legend>Goal</legend>
-      <input
-        type="range"
-        min={0}
-        max={POSITIONS}
-        step={1}
-        value={Math.round(position)}
-        aria-label="Goal"
-        aria-valuetext={goal === null ? "each workload's own" : `${choices.metric ? metricName(choices.metric) : ""} ${side} ${goal}`}
-        onInput={(event) => change({ goal: valueAt(Number(event.currentTarget.value)) })}
-      />
+    <fieldset class={name} disabled={disabled}>
+      <legend>{label}</legend>
+      <input type="range" step={1} {...range} aria-label={label} aria-valuetext={`${value ?? "default"}: ${hint}`} onInput={(event) => choose(valueAt(event.currentTarget.valueAsNumber))} />
       <span class="with">
-        <input
-          type="number"
-          step="any"
-          value={goal ?? ""}
-          placeholder="own"
-          aria-label="Goal as a number"
-          onChange={(event) => {
-            const value = event.currentTarget.valueAsNumber;
-            change({ goal: Number.isFinite(value) ? value : null });
-          }}
-        />
-        <button type="button" disabled={state.goal === null} onClick={() => change({ goal: null })}>
-          Own goal
+        <input type="number" step="any" value={value ?? ""} placeholder="default" aria-label={`${label} as a number`} onChange={(event) => choose(event.currentTarget.valueAsNumber)} />
+        <button type="button" aria-label={`Reset ${label.toLowerCase()}`} disabled={isDefault} onClick={() => choose(null)}>
+          Reset
         </button>
       </span>
-      <p class="hint">
-        {state.goal === null ? "Each workload has its own goal" : `${choices.metric ? metricName(choices.metric) : "the metric"} ${side} ${shortNumber(state.goal)}`}
-      </p>
+      <p class="hint">{hint}</p>
     </fieldset>
+  );
+}
+
+function GoalControl({ state, choices, change }: Props) {
+  const { low, high } = choices.goals ?? { low: 1, high: 10 };
+  const goal = state.goal ?? choices.ownGoal;
+  return (
+    <Slider
+      name="goal"
+      label="Goal"
+      range={{ min: 0, max: POSITIONS, value: goal === null ? 0 : Math.round((POSITIONS * Math.log(goal / low)) / Math.log(high / low)) }}
+      hint={!choices.goals ? "Nothing drawn has a goal" : state.goal === null ? "Each workload’s own goal" : "The same goal for all"}
+      value={goal}
+      isDefault={state.goal === null}
+      valueAt={(position) => Number((low * (high / low) ** (position / POSITIONS)).toPrecision(3))}
+      choose={(value) => change({ goal: Number.isFinite(value) ? value : null })}
+      disabled={!choices.goals}
+    />
   );
 }
 
 function TrialsControl({ state, choices, change }: Props) {
   const most = Math.max(choices.mostTrials, 1);
   return (
-    <fieldset class="trials">
-      <legend>Trials a search</legend>
-      <input
-        type="range"
-        min={1}
-        max={most}
-        value={state.trials ?? most}
-        aria-label="Trials a search"
-        aria-valuetext={state.trials === null ? "as many as all have" : `best of ${state.trials} trials`}
-        onInput={(event) => change({ trials: event.currentTarget.valueAsNumber })}
-      />
-      <span class="with">
-        <input
-          type="number"
-          min={1}
-          max={most}
-          value={state.trials ?? ""}
-          placeholder="all"
-          aria-label="Trials a search as a number"
-          onChange={(event) => {
-            const value = event.currentTarget.valueAsNumber;
-            change({ trials: Number.isSafeInteger(value) && value > 0 ? value : null });
-          }}
-        />
-        <button type="button" disabled={state.trials === null} onClick={() => change({ trials: null })}>
-          All
-        </button>
-      </span>
-      <p class="hint">{state.trials === null ? "Best of as many as all have" : `Median of the best of ${state.trials}`}</p>
-    </fieldset>
+    <Slider
+      name="trials"
+      label="Trials per search"
+      range={{ min: 1, max: most, value: state.trials ?? most }}
+      hint={state.trials === null ? "Equal for all searches" : `Median of the best of ${state.trials}`}
+      value={state.trials}
+      isDefault={state.trials === null}
+      valueAt={(position) => position}
+      choose={(value) => change({ trials: Number.isSafeInteger(value) && value! > 0 ? value : null })}
+      disabled={choices.mostTrials === 0}
+    />
   );
 }

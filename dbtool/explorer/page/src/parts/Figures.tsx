@@ -14,7 +14,7 @@ import { useRead } from "./reading";
 export function Atlas() {
   const { value: all } = useRead("figures", "The figures", readFigures);
   const atlas = all?.figures.find((each) => each.name === "atlas");
-  return atlas ? <One figure={atlas} /> : <p class="empty">{all ? "No critical batch size is known here." : "Reading the figures …"}</p>;
+  return atlas ? <One figure={atlas} /> : <p class="empty">{all ? "No critical batch size is available here." : "Reading the figures …"}</p>;
 }
 
 export function Figures({ name, choose }: { name: string | null; choose: (name: string) => void }) {
@@ -41,7 +41,7 @@ export function Figures({ name, choose }: { name: string | null; choose: (name: 
         ))}
         {all.missing.length > 0 && (
           <details>
-            <summary>Without data here ({all.missing.length})</summary>
+            <summary>No data here ({all.missing.length})</summary>
             <dl>
               {all.missing.map((each) => (
                 <div key={each.full_name}>

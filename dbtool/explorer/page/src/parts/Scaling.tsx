@@ -1,12 +1,13 @@
 /** Steps to result, critical batch sizes and learning rates of the workloads that are drawn. */
 
 import type { ComponentChildren } from "preact";
+import { isMaximized } from "../analysis/goal";
 import { ratesChart } from "../charts/rates";
 import { type Critical, type Point, criticalChart, stepsChart } from "../charts/steps";
 import type { Row } from "../csv";
 import type { Curve } from "../curves";
 import { keyOf, type Named, type Workload } from "../facts";
-import { counted, shortNumber } from "../numbers";
+import { counted, metricName, shortNumber } from "../numbers";
 import type { State } from "../state";
 import { filledQuery, scalingCommand } from "../words";
 import { Card } from "./Card";
@@ -45,9 +46,10 @@ export function Scaling({ state, curves, change, children }: Props) {
         id="steps"
         title={state.relative ? "Relative steps to result" : "Steps to result"}
         about={aboutSteps(curves, state)}
-        legend={<Legend of={withTrials(curves)} />}
+        goal={goalOf(curves)}
+        legend={<Legend of={withDifferences(curves)} />}
         draw={drawn.length ? (width) => stepsChart(drawn, width, state.relative) : null}
-        empty={curves.length ? "No value of this metric and goal is drawn: choose another." : "Pick a workload, or drop a CSV of your own."}
+        empty={curves.length ? "No data for this metric and goal; choose another." : "Pick a workload, or drop a CSV of your own."}
         alt={altOf(drawn)}
         columns={STEPS}
         rows={steps}
@@ -62,7 +64,9 @@ export function Scaling({ state, curves, change, children }: Props) {
         <Card
           id="learning-rates"
           title="Best learning rates"
-          about="Bars: the trials that came nearly as far as the fastest. Arrows: better ones may lie beyond the search. Lines: the fitted law."
+          about="Bars: trials nearly as fast as the fastest. Arrows: better ones may lie outside the search. Lines: the fitted law."
+          goal={goalOf(curves)}
+          legend={<Legend of={drawn.filter((each) => each.rates.length > 0)} />}
           draw={(width) => ratesChart(drawn, width)}
           alt={`Best learning rates of ${counted(drawn.filter((each) => each.rates.length > 0).length, "workload")} against batch size`}
           columns={RATES}
@@ -87,7 +91,8 @@ function CriticalCard({ state, curves, workloads }: { state: State; curves: read
     <Card
       id="critical"
       title="Critical batch size"
-      about="The quotient of the fewest examples to the fewest steps, with 95% intervals."
+      about="The fewest examples divided by the fewest steps, with 95% intervals."
+      goal={goalOf(curves)}
       draw={sizes.length ? (width) => criticalChart(found, sizes, width) : null}
       alt={`Critical batch sizes: ${found.map((each) => `${each.curve.label} ${each.text}`).join("; ")}`}
       columns={CRITICAL}
@@ -110,7 +115,7 @@ function CriticalCard({ state, curves, workloads }: { state: State; curves: read
 
 function criticalText(curve: Curve): string {
   const row = curve.criticals.find((each) => each.definition === "tradeoff");
-  if (!row || row.verdict === "not_identified") return "cannot be told";
+  if (!row || row.verdict === "not_identified") return "not identified";
   if (row.verdict === "lower_bound") return `at least ${shortNumber(row.low ?? 0)}`;
   if (row.verdict === "upper_bound") return `at most ${shortNumber(row.high ?? 0)}`;
   return `${shortNumber(row.critical_batch_size ?? 0)} (${shortNumber(row.low ?? 0)} to ${shortNumber(row.high ?? 0)})`;
@@ -130,10 +135,19 @@ function more(curve: Curve, batchSize: number): Row {
 
 const trialsOf = (curves: readonly Curve[]) => [...new Set(curves.flatMap((each) => each.trials ?? []))];
 
-/** The curves with the number of trials in their labels, where they differ in it. */
-function withTrials(curves: readonly Curve[]): readonly Named[] {
-  if (trialsOf(curves).length < 2) return curves;
-  return curves.map((each) => ({ ...each, label: each.trials === null ? each.label : `${each.label}, ${counted(each.trials, "trial")}` }));
+const goalIn = ({ workload, metric, goal }: Curve) => (workload && goal !== null ? `${metricName(metric)} ${isMaximized(metric) ? "up" : "down"} to ${goal}` : "");
+
+/** The goal of all curves, which pictures and paper have no slider for. */
+function goalOf(curves: readonly Curve[]): string | undefined {
+  const [goal, ...others] = new Set(curves.map(goalIn).filter(Boolean));
+  return others.length ? "each workload’s own" : goal;
+}
+
+/** The curves with the goal and the number of trials in their labels, where they differ in it. */
+function withDifferences(curves: readonly Curve[]): readonly Named[] {
+  const trialsIn = ({ trials }: Curve) => (trials === null ? "" : counted(trials, "trial"));
+  const words = [goalIn, trialsIn].filter((each) => new Set(curves.map(each).filter(Boolean)).size > 1);
+  return curves.map((curve) => ({ ...curve, label: [curve.label, ...words.map((each) => each(curve))].filter(Boolean).join(", ") }));
 }
 
 function aboutSteps(curves: readonly Curve[], state: State): string {
@@ -142,10 +156,10 @@ function aboutSteps(curves: readonly Curve[], state: State): string {
   const at = curves.find((each) => each.dividedAt !== null)?.dividedAt;
   const divided = state.relative && at ? `, divided by the steps at batch size ${at}` : "";
   const left = curves.flatMap((each) => each.leftOut).length;
-  const out = left ? `; ${counted(left, "study", "studies")} with fewer trials left out` : "";
-  const best = others.length ? "Best of as many trials as the legend has" : `Best of ${counted(trials, "trial")}`;
+  const out = left ? `; ${counted(left, "study", "studies")} with fewer trials dropped` : "";
+  const best = others.length ? "Best of the number of trials in the legend" : `Best of ${counted(trials, "trial")}`;
   const what = curves.every((each) => each.oneSetting) ? "Median of the runs of one setting" : best;
-  return `${what}${divided}${out}. Bands: 95%; an arrow: no upper end. Dashed: perfect scaling. Thin: fitted. Crosses: not reached. Click a point for its trials.`;
+  return `${what}${divided}${out}. Bands: 95%; an arrow: no upper end. Dashed: perfect scaling. Thin: the fitted curve. Crosses: goal not reached. Click a point for its trials.`;
 }
 
 function altOf(curves: readonly Curve[]): string {

@@ -43,7 +43,7 @@ export function Study({ study, pinned, change }: Props) {
         <Card
           id="study-curves"
           title={`Curves: ${study.metricName}`}
-          about={curves && !curves.whole ? "Of each curve those values alone that better all before: this page holds no others." : undefined}
+          about={curves && !curves.whole ? "Only values that improve on all earlier ones: this page has no others." : undefined}
           draw={curves ? (width) => curvesChart(study, curves, pinned, width) : null}
           empty="Reading the curves …"
           alt={`Curves of ${counted(study.trials.length, "trial")} over steps; the fastest ${study.winner ? `is trial ${study.winner.trial_id}` : "did not reach the goal"}`}
@@ -65,7 +65,7 @@ function summary({ study, trials, winner, goal }: OpenStudy): string {
   const words = [`${counted(trials.length, "trial")}: ${reached} reached the goal${goal === null ? "" : ` ${goal}`}, ${diverged} diverged`];
   if (winner) words.push(`trial ${winner.trial_id} was first, after ${winner.steps.toLocaleString("en-US")} steps`);
   if (study.windowed) words.push("searched near the best of another batch size");
-  if (study.stopped) words.push("ended at the workload’s own goal, so that of harder goals nothing is known");
+  if (study.stopped) words.push("stopped at the workload’s own goal, so steps to harder goals are missing");
   return `${words.join("; ")}.`;
 }
 
@@ -88,7 +88,7 @@ function Space({ study, pinned, pin, values }: SpaceProps) {
     <Card
       id="search-space"
       title="Search space"
-      about="Filled: reached the goal. Hollow: did not. Crosses: diverged. The star was first; dotted lines are the borders of the search."
+      about="Filled: reached the goal. Hollow: did not. Crosses: diverged. Star: first to the goal. Dotted lines: borders of the search."
       draw={x && y ? (width) => spaceChart(study, x, y, pinned, width) : null}
       empty="These trials have no metaparameters."
       alt={`Where ${counted(study.trials.length, "trial")} lie in the search space, and which reached the goal`}
@@ -102,8 +102,8 @@ function Space({ study, pinned, pin, values }: SpaceProps) {
     >
       {x && y && axes.length > 2 && (
         <div class="axes">
-          <Select label="Across" value={x.name} options={axes.map(choice)} choose={(name) => setNames({ ...names, x: name })} />
-          <Select label="Up" value={y.name} options={axes.filter((each) => each !== x).map(choice)} choose={(name) => setNames({ ...names, y: name })} />
+          <Select label="Horizontal axis" value={x.name} options={axes.map(choice)} choose={(name) => setNames({ ...names, x: name })} />
+          <Select label="Vertical axis" value={y.name} options={axes.filter((each) => each !== x).map(choice)} choose={(name) => setNames({ ...names, y: name })} />
         </div>
       )}
     </Card>
