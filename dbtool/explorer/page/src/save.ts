@@ -14,19 +14,30 @@ export function save(name: string, content: string | Blob, type = "text/csv"): v
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** A chart as an SVG file of its own: colours as they are now, and the title above it. */
+/** A chart as an SVG file of its own: colours as they are now, and the title and the legend above it. */
 export function svgText(chart: SVGSVGElement, title: string): string {
   const copy = chart.cloneNode(true) as SVGSVGElement;
-  const [width, height] = [chart.width.baseVal.value, chart.height.baseVal.value];
+  const legend = chart.closest(".card")?.querySelector(".legend, .answers");
+  const keys = legend?.getBoundingClientRect() ?? new DOMRect();
+  const above = TITLE + keys.height;
+  const [width, height] = [chart.width.baseVal.value, chart.height.baseVal.value + above];
   const style = getComputedStyle(document.documentElement);
   copy.setAttribute("xmlns", SVG);
-  copy.setAttribute("viewBox", `0 ${-TITLE} ${width} ${height + TITLE}`);
-  copy.setAttribute("height", String(height + TITLE));
+  copy.setAttribute("viewBox", `0 ${-above} ${width} ${height}`);
+  copy.setAttribute("height", String(height));
   copy.style.fontFamily = getComputedStyle(document.body).fontFamily;
   copy.style.color = getComputedStyle(document.body).color;
-  const heading = svgElement("text", { x: 8, y: -8, "font-size": 13, fill: "currentColor" });
-  heading.textContent = title;
-  copy.prepend(svgElement("rect", { y: -TITLE, width, height: height + TITLE, fill: "var(--raised)" }), heading);
+  const head = svgElement("g", { transform: `translate(0 ${-above})`, "font-size": 13, "text-anchor": "start", fill: "currentColor" });
+  const write = (x: number, y: number, text: string | null) => head.appendChild(svgElement("text", { x, y })).append(text ?? "");
+  write(8, TITLE - 8, title);
+  for (const entry of legend?.children ?? []) {
+    const at = entry.getBoundingClientRect();
+    const [x, y, mark] = [at.x - keys.x + 8, at.y - keys.y + TITLE, entry.querySelector("path") as SVGPathElement];
+    const { fill, stroke } = getComputedStyle(mark);
+    head.append(svgElement("path", { d: mark.getAttribute("d") ?? "", transform: `translate(${x} ${y + 10})`, fill, stroke }));
+    write(x + 14, y + 15, entry.textContent);
+  }
+  copy.prepend(svgElement("rect", { y: -above, width, height, fill: "var(--raised)" }), head);
   for (const tip of copy.querySelectorAll('[aria-label="tip"]')) tip.remove();
   const text = new XMLSerializer().serializeToString(copy);
   return text
@@ -50,15 +61,9 @@ export async function pngBlob(chart: SVGSVGElement, title: string): Promise<Blob
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText(chart, title))}`;
   await image.decode();
-  const canvas = document.createElement("canvas");
-  canvas.width = image.width * PNG_SCALE;
-  canvas.height = image.height * PNG_SCALE;
-  const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser draws no PNG; take the SVG");
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("this browser draws no PNG; take the SVG"))), "image/png");
-  });
+  const canvas = new OffscreenCanvas(image.width * PNG_SCALE, image.height * PNG_SCALE);
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return canvas.convertToBlob();
 }
 
 /** Puts text on the clipboard. */
@@ -73,6 +78,6 @@ export async function copy(text: string): Promise<void> {
     area.select();
     const done = document.execCommand("copy");
     area.remove();
-    if (!done) throw new Error("this browser lets no page copy; select the text instead");
+    if (!done) throw new Error("this browser does not let pages copy; select the text instead");
   }
 }

@@ -49,7 +49,12 @@ def test_charts_are_saved_as_svg_that_needs_no_page(explorer):
         text = explorer.saved(f"Download {title} as SVG").read_text(encoding="utf-8")
         root = ET.fromstring(text)  # noqa: S314 (our own file)
         assert root.tag == f"{SVG}svg"
-        assert title in [each.text for each in root.iter(f"{SVG}text")]
+        texts = [each.text or "" for each in root.iter(f"{SVG}text")]
+        # A chart of steps says to which goal, and which curve is whose.
+        told = "; goal: validation classification error down to 0.03" if title in CARDS else ""
+        assert texts[0] == title + told
+        assert root.findall(f"{SVG}g")[0].get("text-anchor") == "start"
+        assert title not in CARDS or texts[1].startswith(SGD)
         assert "var(" not in text
         assert "light-dark(" not in text
         groups = [each for each in root.iter(f"{SVG}g") if each.get("aria-label") == "dot"]
@@ -60,12 +65,13 @@ def test_charts_are_saved_as_svg_that_needs_no_page(explorer):
 @pytest.mark.slow
 def test_charts_are_saved_as_png_of_twice_their_size_with_their_titles(explorer):
     for title in CARDS:
-        width, height = chart(explorer, title).evaluate(
-            "(each) => [each.clientWidth, each.clientHeight]"
+        width, height, keys = chart(explorer, title).evaluate(
+            "(each) => [each.clientWidth, each.clientHeight,"
+            " each.closest('.card').querySelector('.legend, .answers').clientHeight]"
         )
         image = Image.open(explorer.saved(f"Download {title} as PNG"))
         assert image.format == "PNG"
-        assert image.size == (2 * width, 2 * (height + TITLE))
+        assert image.size == (2 * width, 2 * (height + TITLE + keys))
         pixels = image.convert("RGB")
         assert len(pixels.getcolors(maxcolors=10**7) or []) > 20
         above = pixels.crop((0, 0, image.width, 2 * TITLE))

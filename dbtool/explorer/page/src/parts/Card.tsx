@@ -34,6 +34,7 @@ interface Props {
 export function Card(props: Props) {
   const { id, title, about, goal, legend, draw, empty, alt, columns, rows, sql, command, onPick, onOpen, openLabel } = props;
   const picture = () => document.querySelector(`#${id} .chart > svg`) as SVGSVGElement;
+  const heading = goal ? `${title}; goal: ${goal}` : title;
   return (
     <section class="card" aria-labelledby={`${id}-title`} id={id}>
       <header>
@@ -48,12 +49,8 @@ export function Card(props: Props) {
         <Action label="CSV" hint={`Download ${title} as CSV`} act={() => save(`${id}.csv`, csvOf(columns, rows))} />
         {draw && (
           <>
-            <Action label="PNG" hint={`Download ${title} as PNG`} act={async () => save(`${id}.png`, await pngBlob(picture(), title))} />
-            <Action
-              label="SVG"
-              hint={`Download ${title} as SVG`}
-              act={() => save(`${id}.svg`, svgText(picture(), title), "image/svg+xml")}
-            />
+            <Action label="PNG" hint={`Download ${title} as PNG`} act={async () => save(`${id}.png`, await pngBlob(picture(), heading))} />
+            <Action label="SVG" hint={`Download ${title} as SVG`} act={() => save(`${id}.svg`, svgText(picture(), heading), "image/svg+xml")} />
           </>
         )}
         {sql && <Action label="Copy SQL" hint={`Copy SQL of ${title}`} act={() => copied(sql, "SQL")} />}
