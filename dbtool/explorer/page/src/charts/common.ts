@@ -45,6 +45,10 @@ export const dots = { symbol: (each: OfCurve) => symbolOf(each.curve.marker), fi
 
 export type Drawing = (SVGSVGElement | HTMLElement) & Plot.Plot;
 
+/** Margins in pixels: left, where ticks such as 100,000 stand, and both. */
+export const LEFT = 62;
+const BESIDE = LEFT + 16;
+
 /** Batch sizes are known by all their digits. */
 function tick(value: number): string {
   if (value >= 1e6 && value % 1e5 === 0) return `${value / 1e6}M`;
@@ -64,13 +68,13 @@ function logTicks([low, high]: readonly [number, number], most: number): number[
 }
 
 export function logAxis(domain: [number, number], pixels: number, label: string, which: "x" | "y"): Plot.ScaleOptions {
-  return { type: "log", domain, label, grid: true, ticks: logTicks(domain, pixels / (which === "x" ? 64 : 34)) };
+  return { type: "log", domain, label, grid: true, ticks: logTicks(domain, which === "x" ? (pixels - BESIDE) / 52 : pixels / 34) };
 }
 
 /** An axis of batch sizes, which are mostly powers of two. */
 export function sizeAxis(domain: [number, number], pixels: number, label = "Batch size"): Plot.ScaleOptions {
   const powers = range(Math.ceil(Math.log2(domain[0]) - 1e-9), Math.log2(domain[1]) + 1e-9);
-  const every = Math.ceil((powers.length * 52) / pixels);
+  const every = Math.ceil((powers.length * 52) / (pixels - BESIDE));
   const sizes = powers.filter((_, index) => index % every === 0).map((power) => 2 ** power);
   return { type: "log", base: 2, domain, label, grid: true, ticks: sizes };
 }
@@ -94,7 +98,8 @@ export function logDomain(values: Iterable<number>, margin: number): [number, nu
   return [low / factor, high * factor];
 }
 
-export const TIP = { ariaHidden: "true", fill: "var(--raised)", stroke: "var(--line)", fontSize: 12, lineHeight: 1.35 };
+/** How tips look; each fits into half of a chart that is so wide, so that a side of the point has room for it. */
+export const tip = (width: number) => ({ ariaHidden: "true", fill: "var(--raised)", stroke: "var(--line)", fontSize: 12, lineHeight: 1.35, lineWidth: Math.min(20, width / 28 - 2) });
 
 /** How far above the axes those stand that did not reach the goal; the axis's name is above them. */
 export const STRIP = -11;
@@ -103,8 +108,8 @@ const BASE: Plot.PlotOptions = {
   color: { type: "identity" },
   symbol: { type: "identity" },
   r: { type: "identity" },
-  marginLeft: 58,
-  marginRight: 16,
+  marginLeft: LEFT,
+  marginRight: BESIDE - LEFT,
   marginTop: 40,
   marginBottom: 40,
   style: { background: "none", fontSize: "12px", fontFamily: "inherit", overflow: "visible" },

@@ -5,7 +5,7 @@ import { range } from "d3-array";
 import type { Row } from "../csv";
 import type { Figure, FigureAxis, Panel } from "../figures";
 import { shortNumber } from "../numbers";
-import { type Drawing, TIP, chartOf, heightOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf } from "./common";
+import { type Drawing, chartOf, heightOf, linearAxis, logAxis, logDomain, sizeAxis, symbolOf, tip } from "./common";
 import { forestChart } from "./forest";
 
 /** Of the trials of a study but the first. */
@@ -53,7 +53,7 @@ export function panelChart(panel: Panel, all: readonly Row[], width: number): Dr
       fillOpacity: 0.13,
       clip: true,
     }),
-    Plot.line(lines, { x: "x", y: "perfect", z: curve, stroke: colour, strokeOpacity: 0.6, strokeDasharray: "5 4", clip: true }),
+    Plot.line(lines, { x: "x", y: "perfect", z: curve, stroke: colour, strokeOpacity: 0.8, strokeDasharray: "5 4", clip: true }),
     panel.kind === "units" ? Plot.line(hyperbola(placed), { stroke: "var(--ink)", clip: true }) : null,
     // A curve breaks where a row has no y: no trial reached the goal there, or nobody knows.
     isDots ? null : Plot.line(rows, { x: "x", y: "y", z: curve, stroke: colour, strokeWidth: 1.6, clip: true }),
@@ -69,7 +69,7 @@ export function panelChart(panel: Panel, all: readonly Row[], width: number): Dr
           strokeWidth: 0.7,
           clip: true,
         }),
-    Plot.tip(placed, Plot.pointer({ x: "x", y: "y", title: (row: Row) => told(panel, row), ...TIP })),
+    Plot.tip(placed, Plot.pointer({ x: "x", y: "y", title: (row: Row) => told(panel, row), ...tip(width) })),
   ]);
 }
 

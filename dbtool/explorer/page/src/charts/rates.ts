@@ -4,7 +4,7 @@ import * as Plot from "@observablehq/plot";
 import type { LearningRateRow } from "../analysis/scaling";
 import type { Curve } from "../curves";
 import { shortNumber } from "../numbers";
-import { type Drawing, TIP, chartOf, colour, dots, heightOf, logAxis, logDomain, openEnds, sizeAxis } from "./common";
+import { type Drawing, chartOf, colour, dots, heightOf, logAxis, logDomain, openEnds, sizeAxis, tip } from "./common";
 
 interface Rate extends LearningRateRow {
   curve: Curve;
@@ -32,7 +32,7 @@ export function ratesChart(curves: readonly Curve[], width: number): Drawing {
       { x: "batch_size", y: "fitted", z: (each: Rate) => each.curve.key, stroke: colour, strokeWidth: 1.5, clip: true },
     ),
     Plot.dot(rates, { x: "batch_size", y: "best", ...dots }),
-    Plot.tip(rates, Plot.pointer({ x: "batch_size", y: "best", title: "text", ...TIP })),
+    Plot.tip(rates, Plot.pointer({ x: "batch_size", y: "best", title: "text", ...tip(width) })),
   ]);
 }
 

@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import type { Curve } from "../curves";
 import { shortNumber } from "../numbers";
-import { type Drawing, STRIP, TIP, chartOf, colour, dots, heightOf, logAxis, logDomain, openEnds, sizeAxis } from "./common";
+import { type Drawing, STRIP, chartOf, colour, dots, heightOf, logAxis, logDomain, openEnds, sizeAxis, tip } from "./common";
 
 /** A point of a curve as it is drawn; y is divided where steps are relative. */
 export interface Point {
@@ -72,8 +72,12 @@ export function stepsChart(curves: readonly Curve[], width: number, relative: bo
     openEnds(reached.filter((each) => each.high === null && each.curve.trials !== null), "batchSize", "y", "up"),
     Plot.line(reached, { x: "batchSize", y: "y", z: keyOf, stroke: colour, strokeWidth: 2 }),
     Plot.dot(reached, { x: "batchSize", y: "y", ...dots }),
-    Plot.dot(missed, { x: "batchSize", frameAnchor: "top", dy: STRIP, symbol: "times", r: 4, strokeWidth: 1.8, stroke: colour }),
-    Plot.tip(points, Plot.pointer({ x: "batchSize", y: (each: Point) => each.y ?? y[1], title: "text", ...TIP })),
+    // Those of several curves stand beside each other.
+    ...curves.map((curve, place) => {
+      const dx = ((place + 0.5) / curves.length - 0.5) * Math.min(6 * curves.length, width / 24);
+      return Plot.dot(missed.filter((each) => each.curve === curve), { x: "batchSize", frameAnchor: "top", dx, dy: STRIP, symbol: "times", r: 4, strokeWidth: 1.8, stroke: colour });
+    }),
+    Plot.tip(points, Plot.pointer({ x: "batchSize", y: (each: Point) => each.y ?? y[1], title: "text", ...tip(width) })),
   ]);
 }
 
@@ -125,7 +129,7 @@ export function criticalChart(criticals: readonly Critical[], sizes: readonly nu
       strokeOpacity: 0.35,
     }),
     Plot.dot(told, { x: "value", y: keyOf, ...dots }),
-    Plot.tip(told, Plot.pointerY({ x: "value", y: keyOf, title: "text", ...TIP })),
+    Plot.tip(told, Plot.pointerY({ x: "value", y: keyOf, title: ({ curve, text }: Critical) => `${curve.label}\n${text}`, ...tip(width) })),
   ];
   const height = 52 + 22 * criticals.length;
   return chartOf(width, height, sizeAxis(x, width, "Critical batch size"), rows, marks, { marginTop: 8, marginBottom: 44 });

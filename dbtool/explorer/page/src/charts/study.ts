@@ -4,7 +4,7 @@ import * as Plot from "@observablehq/plot";
 import type { Curves } from "../data/held";
 import { shortNumber } from "../numbers";
 import type { Axis, OpenStudy, StudyTrial } from "../study";
-import { type Drawing, STRIP, TIP, chartOf, heightOf, linearAxis, logAxis, logDomain } from "./common";
+import { type Drawing, STRIP, chartOf, heightOf, linearAxis, logAxis, logDomain, tip } from "./common";
 
 interface Vertex {
   trial: StudyTrial;
@@ -50,7 +50,7 @@ export function curvesChart(study: OpenStudy, curves: Curves, pinned: number | n
       stroke: "var(--raised)",
     }),
     Plot.line(vertices, Plot.pointer({ x: "step", y: "value", z: null, stroke: "none" })),
-    Plot.tip(vertices, Plot.pointer({ x: "step", y: "value", title: "text", ...TIP })),
+    Plot.tip(vertices, Plot.pointer({ x: "step", y: "value", title: "text", ...tip(width) })),
   ]);
 }
 
@@ -98,7 +98,7 @@ export function spaceChart(study: OpenStudy, x: Axis, y: Axis, pinned: number | 
       placed.filter((each) => each.trial === study.winner?.trial_id),
       { x: x.of, y: y.of, symbol: "star", r: 9, fill: "var(--star)", stroke: "var(--ink)" },
     ),
-    Plot.tip(rows, Plot.pointer({ x: x.of, y: (each: StudyTrial) => y.of(each) ?? top, title: "text", ...TIP })),
+    Plot.tip(rows, Plot.pointer({ x: x.of, y: (each: StudyTrial) => y.of(each) ?? top, title: "text", ...tip(width) })),
   ]);
 }
 
