@@ -7,8 +7,7 @@ import type { Named } from "../facts";
 export function Swatch({ of }: { of: Named }) {
   return (
     <svg viewBox="-8 -8 16 16" width="14" height="14" aria-hidden="true">
-      {of.marker && <path d={symbol(symbolOf(of.marker), 80)() ?? ""} style={{ fill: of.colour, stroke: of.colour }} />}
-      {!of.marker && <path d="M-7 0H7" style={{ stroke: of.colour, strokeWidth: 2.5 }} />}
+      <path d={(of.marker && symbol(symbolOf(of.marker), 80)()) || "M-7 0H7"} style={{ fill: of.colour, stroke: of.colour, strokeWidth: of.marker ? 1 : 2.5 }} />
     </svg>
   );
 }
