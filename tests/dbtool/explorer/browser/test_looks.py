@@ -40,7 +40,7 @@ def test_the_page_follows_the_system_and_a_button_switches_it(tab, few_page):
 
 
 @pytest.mark.parametrize(
-    "width", [360, *(pytest.param(width, marks=pytest.mark.slow) for width in (768, 1280, 3840))]
+    "width", [360, *(pytest.param(width, marks=pytest.mark.slow) for width in (768, 1180, 3840))]
 )
 def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, few_page, width):
     explorer = tab(few_page, viewport={"width": width, "height": 900})
@@ -59,6 +59,70 @@ def test_nothing_scrolls_sideways_and_everything_can_be_touched(tab, few_page, w
         )
         # A checkbox is as large as the line that it belongs to.
         assert [each for each in small if each[1] > 17] == []
+
+
+_LABELS = """() => [...document.querySelectorAll(".chart svg[role=img]")].flatMap((chart) => {
+    const labels = [...chart.querySelectorAll("[aria-label='x-axis tick label'] text")];
+    const boxes = labels.map((each) => each.getBoundingClientRect());
+    return boxes.slice(1).map((box, at) => box.left - boxes[at].right);
+})"""
+
+
+def test_labels_of_ticks_stand_apart_on_a_phone(tab, few_page):
+    explorer = tab(few_page, viewport={"width": 360, "height": 800})
+    for state in (STUDY, FIGURES):
+        see(explorer, state)
+        gaps = explorer.page.evaluate(_LABELS)
+        assert len(gaps) > 3
+        assert min(gaps) > 4
+
+
+def test_a_tip_is_whole_on_a_phone(tab, few_page):
+    """Of a chart wherever its point is: by the sides and in the middle."""
+    explorer = tab(few_page, viewport={"width": 360, "height": 800})
+    for state, card in (({}, "#steps"), (FIGURES, ".panels")):
+        see(explorer, state)
+        chart = explorer.page.locator(f"{card} svg[role=img]").first
+        points = chart.locator("g[aria-label=dot] path")
+        expect(points.first).to_be_visible()
+        for place in range(0, points.count(), 2):
+            points.nth(place).hover(force=True)
+            tip = chart.locator("[aria-label=tip] text")
+            expect(tip).to_be_visible()
+            box = tip.bounding_box()
+            assert box["x"] > 0
+            assert box["x"] + box["width"] < 360
+
+
+def test_of_long_names_the_keys_and_buttons_keep_their_sizes(tab, few_page):
+    explorer = tab(few_page, viewport={"width": 360, "height": 800})
+    explorer.drop(own="workload,batch_size,steps\n" + f"{'long_' * 20},16,800\n")
+    expect(explorer.page.locator("#steps .legend li")).to_have_count(2)
+    keys = explorer.page.locator("#critical .answers svg, #steps .legend svg")
+    assert keys.evaluate_all("(all) => Math.min(...all.map((each) => each.clientWidth))") >= 14
+    assert explorer.button(re.compile("^Remove long_")).bounding_box()["height"] < 40
+
+
+def test_the_focus_is_not_behind_the_controls(tab, few_page):
+    explorer = tab(few_page, viewport={"width": 1440, "height": 600}, reduced_motion="reduce")
+    explorer.page.locator("#learning-rates summary").focus()
+    for _ in range(12):
+        press(explorer, "Shift+Tab")
+        assert explorer.page.evaluate(
+            "document.activeElement.getBoundingClientRect().top"
+            " >= document.querySelector('.controls').getBoundingClientRect().bottom"
+        ), explorer.page.evaluate(_FOCUSED)
+
+
+@pytest.mark.slow
+def test_paper_is_light(tab, few_page):
+    explorer = tab(few_page)
+    ink = "getComputedStyle(document.body).color"
+    before = explorer.page.evaluate(ink)
+    explorer.button("Light or dark").click()
+    assert explorer.page.evaluate(ink) != before
+    explorer.page.emulate_media(media="print")
+    assert explorer.page.evaluate(ink) == before
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `make explorer`")

@@ -23,7 +23,7 @@ export function ratesChart(curves: readonly Curve[], width: number): Drawing {
       y2: (each: Rate) => each.high ?? each.best,
       stroke: colour,
       strokeWidth: 5,
-      strokeOpacity: 0.3,
+      strokeOpacity: 0.5,
     }),
     openEnds(rates.filter((each) => each.high === null), "batch_size", "best", "up"),
     openEnds(rates.filter((each) => each.low === null), "batch_size", "best", "down"),

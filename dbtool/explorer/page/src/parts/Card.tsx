@@ -39,8 +39,8 @@ export function Card(props: Props) {
     <section class="card" aria-labelledby={`${id}-title`} id={id}>
       <header>
         <h2 id={`${id}-title`}>{title}</h2>
-        {about && <p class="about">{about}</p>}
         {goal && <p class="about">Goal: {goal}</p>}
+        {about && <p class="about">{about}</p>}
         {legend}
       </header>
       {draw ? <Chart draw={draw} alt={alt} onPick={onPick} /> : <p class="empty">{empty}</p>}
