@@ -233,7 +233,7 @@ def _heads(page: _Page, title: str, *, bare: bool) -> list[Stack]:
             own = "" if bare or panel.title == title else panel.title
             goal = "; ".join(filter(None, (panel.goal, panel.renderer.remark(panel))))
             titles.append(balanced_lines(own, width, style.PANEL_TITLE, "bold"))
-            goals.append(balanced_lines("" if bare else goal, width, style.SMALL))
+            goals.append(lines_of("" if bare else goal, width, style.SMALL))
         gap = HEAD_GAP + max(panel.renderer.strip(panel) for panel in row)
         heads += [
             [Text(own, style.PANEL_TITLE, style.INK, "bold"), Text(goal, style.SMALL), gap]

@@ -15,7 +15,7 @@ from dbtool.figures.names import goal_words, readable, sentence
 from dbtool.figures.panels import Curve, Panel, Renderer
 from dbtool.figures.points import Points, first_of
 from dbtool.figures.specs import FigureSpec, PanelKind
-from dbtool.figures.style import colours, sequence
+from dbtool.figures.style import MARKERS, colours, sequence
 from dbtool.figures.trials import CurveRenderer, GridRenderer, ScatterRenderer
 
 _FEWEST = "the fewest steps to the goal of any trial"
@@ -95,9 +95,12 @@ def panels_of(points: Points, spec: FigureSpec) -> list[Panel]:
     names: dict[int, dict[str, int]] = {}
     for panel, series, order in every.iter_rows():
         names.setdefault(panel, {})[series] = order
-    # In the order of the figure, so that a series has one shape in all panels.
-    placed = dict.fromkeys(itertools.chain(*names.values()))
-    places = {name: place for place, name in enumerate(placed)}
+    # In the order of the figure, so that a series has one shape in all panels, and its own in each.
+    places: dict[str, int] = {}
+    for place, name in enumerate(dict.fromkeys(itertools.chain(*names.values()))):
+        beside = {places.get(other, -1) for own in names.values() if name in own for other in own}
+        shapes = (each % len(MARKERS) for each in range(place, place + len(MARKERS)))
+        places[name] = next((each for each in shapes if each not in beside), place % len(MARKERS))
     return [
         _panel(frame, spec, points, _colours(frame, names), places)
         for frame in drawn.partition_by("panel_order", maintain_order=True)
@@ -117,7 +120,9 @@ def _panel(
         look = readable(name), colour_of[name], places[name]
         curves.append(Curve(name, *look, release, order - 1, part))
     renderer = RENDERERS[frame.item(0, "kind")]
-    hidden = [curve for curve in curves if any(_covers(curve, other) for other in curves)]
+    later = [curves[place:] for place in range(1, len(curves) + 1)]
+    pairs = zip(curves, later, strict=True)
+    hidden = [curve for curve, others in pairs if any(_covers(curve, each) for each in others)]
     curves = [curve for curve in curves if curve not in hidden]
     title = sentence(readable(frame.item(0, "panel")))
     optimizer = _optimizer(frame, f"{title} {points.first('subject') or ''}")
@@ -147,11 +152,8 @@ def _panel(
 def _covers(curve: Curve, other: Curve) -> bool:
     """Whether a later curve, of more trials of the same studies, has the same points."""
     same, asked = ("release", "workload", "x", "y"), "asked_trials"
-    return (
-        other.place > curve.place
-        and curve.column(asked) != other.column(asked)
-        and curve.columns(*same) == other.columns(*same)
-    )
+    more = curve.column(asked) != other.column(asked)
+    return more and curve.columns(*same) == other.columns(*same)
 
 
 def _optimizer(frame: pl.DataFrame, title: str) -> str:

@@ -296,12 +296,8 @@ def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
             axes.fill_between(xs, lows, highs, **band)
         if len(points) > 1:
             width, alpha = (1.0, 1.0) if shared else (0.8, 0.65)
-            look = {
-                "linestyle": style.KEY[name].look["linestyle"],
-                "linewidth": width,
-                "alpha": alpha,
-            }
-            look |= {"color": colour, "zorder": 2, "label": f"{name}: {label}"}
+            look = style.KEY[name].look | {"linewidth": width, "alpha": alpha, "color": colour}
+            look |= {"zorder": 2, "label": f"{name}: {label}"}
             axes.plot(*zip(*sorted(points.items()), strict=True), **look)
 
 

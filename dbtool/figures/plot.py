@@ -77,16 +77,10 @@ class Plot:
         return caption_text(self.drawn, self.spec)
 
     def save(self, file: str | os.PathLike[str]) -> Path:
-        """Write the picture.
-
-        Args:
-            file: the file, which ends with .png, .pdf or .svg.
-
-        Returns:
-            The file.
+        """Write the picture, all panels in one, and return its file.
 
         Raises:
-            UsageError: the name ends otherwise, or another file is there.
+            UsageError: the name does not end with .png, .pdf or .svg, or another file is there.
             OSError: it cannot be written.
         """
         path = expanded(file)

@@ -122,7 +122,9 @@ def set_scale(axes: Axes, which: str, scale: Scale, span: Span, inches: float) -
         low, high = (end / OCTAVES_A_DECADE for end in (span.low, span.high))
         decades = high - low
         if base == 10 and math.floor(high) <= math.ceil(low):
-            axis.set_major_locator(ticker.LogLocator(10, subs=_digits(decades), numticks=99))
+            few = (1, 2, 3, 5, 7) if decades > 0.6 else tuple(range(1, 10))
+            digits = (1, 2, 5) if decades > 1 else few
+            axis.set_major_locator(ticker.LogLocator(10, subs=digits, numticks=99))
             axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
         else:
             exponents = _exponents(base, span, room)
@@ -159,10 +161,3 @@ def _exponents(base: int, span: Span, room: int) -> list[int]:
         if last - first < room:
             break
     return [step * index for index in range(first, last + 1)]
-
-
-def _digits(decades: float) -> tuple[float, ...]:
-    """Return the first digits of ticks along a number of decades with few powers of ten."""
-    if decades > 1:
-        return (1, 2, 5)
-    return (1, 2, 3, 5, 7) if decades > 0.6 else tuple(range(1, 10))

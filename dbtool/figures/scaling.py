@@ -261,16 +261,10 @@ def _draw_row(axes: Axes, name: str, size: Interval, up: float) -> None:
         else:
             look = row | KEY["critical"].look | {"zorder": 9}
             axes.plot([size.value], [0], label="critical", **look)
+    ground = {"facecolor": BAND, "linewidth": 0, "pad": 0.5}
+    side, inwards = ("right", -3) if at_right else ("left", 3)
+    words: dict[str, Any] = {"size": TINY, "color": INK, "ha": side, "va": "center_baseline"}
+    words |= {"zorder": 9, "bbox": ground}
     axes.annotate(
-        name,
-        (float(at_right), 0),
-        xytext=(-3 if at_right else 3, 72 * up),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        ha="right" if at_right else "left",
-        va="center_baseline",
-        size=TINY,
-        color=INK,
-        zorder=9,
-        bbox={"facecolor": BAND, "linewidth": 0, "pad": 0.5},
+        name, (float(at_right), 0), (inwards, 72 * up), "axes fraction", "offset points", **words
     )

@@ -119,6 +119,8 @@ def test_rows_are_named_where_there_is_more_room():
         assert min(axes.get_yticks()) > 10**1.2
         assert len(axes.get_yticks()) > 1
         [name] = axes.texts
+        # Lines end where the name begins.
+        assert name.get_bbox_patch() is not None
         return str(name.get_horizontalalignment())
 
     assert (side(8), side(128)) == ("right", "left")

@@ -256,6 +256,22 @@ def test_of_many_curves_one_guide_is_drawn_and_no_band():
     assert len({line.get_marker() for line in points}) == 5
 
 
+def test_series_of_a_panel_differ_in_shape_however_many_a_figure_has():
+    panels = [range(6), range(6, 12), (0, 1, 10, 11)]
+    rows = [
+        row | {"panel_order": place, "series": f"fc_{name}", "series_order": name}
+        for place, names in enumerate(panels)
+        for name in names
+        for row in made_points.steps_rows()
+    ]
+    shapes: dict[str, str] = {}
+    for axes, names in zip(drawn(rows), panels, strict=True):
+        points = [line for line in axes.lines if line.get_label().startswith("points")]
+        assert len({line.get_marker() for line in points}) == len(names)
+        for line in points:
+            assert shapes.setdefault(line.get_label(), line.get_marker()) == line.get_marker()
+
+
 def test_a_curve_of_fewer_trials_with_the_same_points_is_drawn_once():
     rows = [
         row | {"series": f"first {count} trials", "series_order": count, "asked_trials": count}

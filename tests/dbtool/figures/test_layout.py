@@ -116,6 +116,11 @@ def _title(axes):
     return " ".join(t.get_text() for t in reversed(axes.texts) if t.get_fontweight() == "bold")
 
 
+def test_a_search_in_a_column_is_high_enough_for_its_stars():
+    for figure in draw_parts(points_of(ROWS_OF["grid"]), find_figure("10"), FigureLayout(3.5)):
+        assert figure.axes[0].get_window_extent().height / figure.dpi > 1.2
+
+
 def test_of_many_batch_sizes_the_first_alone_is_called_so():
     ys = {f"Batch size {2**n:,}": (0.5, 0.1) for n in range(17)}
     points = points_of(series_rows("curves", (1, 16), ys))
