@@ -165,11 +165,7 @@ def register_analysis(
     analysis: Callable[[Sequence[Search], Settings], object],
     returned: str,
 ) -> None:
-    """Register a function NAME(trials, count) for the queries of a cursor.
-
-    Its arguments are a list of `listed_trials`, and at how many trials searches are compared (0: as
-    many as all have). The result is of a type of SQL.
-    """
+    """Register NAME(trials, count) of `listed_trials` and k (0: as many as all have)."""
     fields = ", ".join(f"{name} {kind}" for name, (kind, _) in _TRIAL.items())
 
     def analysed(trials: Sequence[dict[str, Any]], count: int) -> object:

@@ -54,8 +54,7 @@ def make_folder(folder: Path, instead: str) -> None:
 def made_folder(folder: Path, instead: str | None = None) -> Iterator[None]:
     """Create a folder and its parents; after the block, remove those of them that are empty.
 
-    Raises:
-        DbtoolError: as `make_folder`; an OSError without what to do instead.
+    Errors are those of `make_folder`, or OSErrors without what to do instead.
     """
     missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
     if instead is None:
@@ -186,18 +185,10 @@ def write_whole(path: Path, content: bytes) -> None:
 def require_own(
     path: Path, is_own: Callable[[bytes], bool] = lambda content: b'content="dbtool ' in content
 ) -> None:
-    """Raise an error where a file with other contents is there, and would be lost.
-
-    Without `is_own` the contents have to be a page for the browser of dbtool's.
-
-    Raises:
-        UsageError: it is there.
-    """
-    try:
+    """Raise a UsageError where a file is there that is not dbtool's own, by default its page."""
+    content = b""
+    with contextlib.suppress(OSError):  # It is not there, or cannot be replaced either.
         content = path.read_bytes()
-    except OSError:
-        # Not there, or what cannot be replaced either.
-        return
     if content and not is_own(content):
         raise UsageError(
             f"{path} is not of dbtool's, which would replace it: name another place with --out"

@@ -208,7 +208,6 @@ def locked(
             try:
                 yield
             finally:
-                # A process that waits for the lock notices its removal and makes a new one.
                 (folder / _LOCK).unlink(missing_ok=True)
     except filelock.Timeout as error:
         raise DbtoolError(

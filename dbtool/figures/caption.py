@@ -131,7 +131,9 @@ def _trials(points: Points) -> str:
     if trials.is_empty():
         return ""
     least, most = (int(str(number)) for number in (trials.min(), trials.max()))
-    return f"{'' if least == most else f'{least:,} to '}{counted(most, 'trial')} a study"
+    has_diverged = any(renderer.counts_diverged for renderer, _ in _kinds(points.rows))
+    number = f"{'' if least == most else f'{least:,} to '}{counted(most, 'trial')} a study"
+    return f"{number}, diverged ones {'' if has_diverged else 'not '}counted"
 
 
 def _goals(points: Points) -> str:

@@ -159,9 +159,9 @@ class LineRenderer(Renderer):
         if drawn.is_empty() or drawn["best_of"].null_count() == drawn.height:
             return found
         counts = sorted(drawn["best_of"].drop_nulls().unique().to_list())
-        trials = f"k = {counted(counts[0], 'trial')}, diverged ones among them,"
+        trials = f"k = {counted(counts[0], 'trial')}, diverged ones counted,"
         if len(counts) > 1:
-            trials = "k trials, as many as all studies of a panel have with those that diverged "
+            trials = "k trials, diverged ones counted, as many as all studies of a panel have "
             trials += f"({counts[0]:,} to {counts[-1]:,}),"
         note = self.band.format(trials)
         if self.more and drawn.select((pl.col("trials") > pl.col("best_of")).any()).item():

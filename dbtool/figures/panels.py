@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -106,6 +106,7 @@ class Renderer(ABC):
         scales: of the axes where the figure does not tell them.
         page: the width that suits a figure whose panels stand below each other, in inches.
         aspects: height of the axes by their width where one, two or more panels are side by side.
+        counts_diverged: whether the numbers of trials in the rows are with those that diverged.
     """
 
     point: str
@@ -113,6 +114,7 @@ class Renderer(ABC):
     scales: tuple[Scale, Scale]
     page: float
     aspects: tuple[float, float, float]
+    counts_diverged: ClassVar[bool] = False
 
     @abstractmethod
     def draw(self, axes: "Axes", panel: Panel, size: "Size") -> None:

@@ -148,13 +148,7 @@ class Points:
 
 
 def require_no_other(file: Path) -> None:
-    """Raise an error where a file is there that is not of a figure, and would be lost.
-
-    A table of a figure has the columns of points, and any other file of one names dbtool.
-
-    Raises:
-        UsageError: it is there.
-    """
+    """Refuse to replace a table without a figure's columns, or a file that names no dbtool."""
     read = _READERS.get(file.suffix)
 
     def is_own(content: bytes) -> bool:

@@ -50,6 +50,8 @@ LOWEST_GRID = 1.5  # inches
 class _OutcomeRenderer(Renderer):
     """Draws trials as dots, crosses and stars."""
 
+    counts_diverged = True
+
     def sample(self, curve: Curve) -> Mapping[str, Any]:
         """Return the look of a dot or a cross."""
         crossed = curve.name == INFEASIBLE

@@ -149,21 +149,17 @@ OF_ANSWERS: Mapping[str, Callable[[Answer, Settings], Iterator[Row]]] = {
 
 
 def register_rows(cursor: duckdb.DuckDBPyConnection, kind: str) -> None:
-    """Register `scaling_steps` or `scaling_learning_rates`; see `register_analysis`.
-
-    The result is a list of the rows of that kind, without the columns of fits.
-    """
+    """Register `scaling_KIND`, which lists the rows of a kind without those of fits."""
     from dbtool.analysis.answers import Answer, register_analysis
     from dbtool.analysis.scaling import scaling_of_searches
 
     names = [name for name in _COLUMNS[kind].split() if name not in {"law", "fitted", "level"}]
-    whole = {"batch_size", "trials"}
-    fields = (f"{name} {'BIGINT' if name in whole else 'DOUBLE'}" for name in names)
+    types = {"batch_size": "BIGINT", "trials": "BIGINT"}
+    fields = (f"{name} {types.get(name, 'DOUBLE')}" for name in names)
 
     def rows(given: Sequence[Search], settings: Settings) -> list[Row]:
         answer = Answer(None, None, None, None, scaling_of_searches(given, settings), given)
-        made = OF_ANSWERS[kind](answer, settings)
-        return [{name: row[name] for name in names} for row in made]
+        return [{name: row[name] for name in names} for row in OF_ANSWERS[kind](answer, settings)]
 
     register_analysis(cursor, f"scaling_{kind}", rows, f"STRUCT({', '.join(fields)})[]")
 

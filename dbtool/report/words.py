@@ -241,9 +241,10 @@ def _sources(scaling: Scaling) -> Iterator[str]:
 
 
 def _compared(scaling: Scaling) -> str:
-    """Return what steps are of, such as `the best of 24 trials at `."""
+    """Return what steps are of, such as `the best of 24 trials, diverged ones counted, at `."""
     if scaling.replicates is None:
-        return f"the best of {counted(scaling.trials, 'trial')} at " if scaling.trials else ""
+        best = f"the best of {counted(scaling.trials or 0, 'trial')}, diverged ones counted, at "
+        return best if scaling.trials else ""
     least, most = scaling.replicates
     if most == 1:
         return "one run each at "

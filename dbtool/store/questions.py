@@ -144,12 +144,8 @@ def name_in(release: str | None, workload: str | None) -> str:
 
 
 def parts_of(name: str) -> tuple[str | None, str]:
-    """Return the release and the workload of a name that `name_in` returned, or None and the name.
-
-    Example:
-        >>> parts_of("mine:mnist/mlp:large/sgd"), parts_of("mnist/mlp:large/sgd")
-        (('mine', 'mnist/mlp:large/sgd'), (None, 'mnist/mlp:large/sgd'))
-    """
+    """Return the release, or None, and the workload of a name; see `name_in`."""
+    # The name of a workload may have a colon, too, as in mnist/mlp:large/sgd.
     release, colon, workload = name.partition(":")
     return (release, workload) if colon and "/" not in release else (None, name)
 

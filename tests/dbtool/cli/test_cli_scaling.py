@@ -127,7 +127,7 @@ def test_too_few_batch_sizes_tell_nothing(call):
     assert "workload & tradeoff \\\\\n" in chosen.output
     said = " ".join(call("scaling", DIGITS).output.split())
     assert "The critical batch size cannot be told: of the batch sizes 2 reached the goal" in said
-    assert "From the best of 3 trials at 2 batch sizes, 8 to 64." in said
+    assert "From the best of 3 trials, diverged ones counted, at 2 batch sizes, 8 to 64." in said
     _, said, *_ = call("scaling", DIGITS, "--trials", "9").output.splitlines()
     assert said == "  No batch size has 9 trials: ask for fewer (--trials)."
 

@@ -34,7 +34,7 @@ def test_the_caption_stands_without_the_picture(db):
     )
     assert facts.replace("\N{NO-BREAK SPACE}", " ") == (
         "Release: made-up · workload: mnist/simple_cnn_base/nesterov_momentum · "
-        "1 to 3 trials a study · "
+        "1 to 3 trials a study, diverged ones not counted · "
         f"goal: validation error < 0.01 · dbtool {__version__}"
     )
     assert unreached == "Goal not reached: Simple CNN on MNIST at batch size 256."
@@ -53,7 +53,8 @@ def test_every_kind_says_what_a_point_is_and_where_it_is_from(kind):
     told = " ".join(caption(points_of(ROWS_OF[kind]), FIGURE_OF[kind]))
     assert " is " in told
     assert "Release: made-up" in told
-    assert "trials a study" in told
+    count = "counted" if kind in {"scatter", "grid"} else "not counted"
+    assert f"trials a study, diverged ones {count}" in told.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_each_release_is_told_what_it_lacks_and_the_picture_names_no_commands():
@@ -109,9 +110,9 @@ BANDED = [
         ([row | (UNKNOWN if row["x"] == 2 else {"is_unknown": False}) for row in steps_rows()],
          "Steps unknown, since the search ended first: Simple CNN on MNIST at batch size 2."),
         ([row | {"y": 0, "steps": 0} for row in steps_rows()[:2]], "Goal passed before step 1: "),
-        (BANDED, "studies of a panel have with those that diverged (30 to 40), lies in the band"),
+        (BANDED, "counted, as many as all studies of a panel have (30 to 40), lies in"),
         (banded_rows(), "has more trials, its point lies at the better end of the band"),
-        (banded_rows(), "The median of the best of k = 30 trials, diverged ones among them, lies"),
+        (banded_rows(), "The median of the best of k = 30 trials, diverged ones counted, lies"),
         ([row | {"perfect_low": 1.0} for row in steps_rows()], "interval is that of their mean"),
     ],
 )  # fmt: skip

@@ -88,6 +88,7 @@ def test_what_is_no_release_is_named(tmp_path, monkeypatch):
 @pytest.mark.parametrize("part", [None, Slice(2, 3)])
 def test_a_sweep_that_has_written_nothing_yet_is_told(tmp_path, part):
     runs = tmp_path / "runs"
+    runs.mkdir()
     working = "a sweep is at work in .*, which --db names, and has written no trials yet: ask again"
     with only_writer(runs, part, "abc"):
         for named in (runs, tmp_path):
