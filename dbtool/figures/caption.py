@@ -26,7 +26,11 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
     panels, rows = panels_of(points, spec), points.rows
     workloads = rows["workload"].drop_nulls().unique()
     workload = f"workload: {workloads.item(0)}" if len(workloads) == 1 else ""
-    facts = [_releases(points), workload, _trials(points), _goals(points), _VERSION]
+    trials = _trials(points)
+    if trials:
+        is_counted = any(renderer.counts_diverged for renderer, _ in _kinds(rows))
+        trials += f", diverged ones {'' if is_counted else 'not '}counted"
+    facts = [_releases(points), workload, trials, _goals(points), _VERSION]
     first = f"{spec.question} {_points(panels)}"
     notes = [note for renderer, of_kind in _kinds(rows) for note in renderer.meanings(of_kind)]
     paragraphs = [first, _joined(facts), spec.note, points.first("choice")]
@@ -126,14 +130,12 @@ def _releases(points: Points) -> str:
 
 
 def _trials(points: Points) -> str:
-    """Return the numbers of trials of a study that count; "" without a study."""
+    """Return the numbers of trials of a study; "" without a study."""
     trials = points.rows["trials"].drop_nulls()
     if trials.is_empty():
         return ""
     least, most = (int(str(number)) for number in (trials.min(), trials.max()))
-    has_diverged = any(renderer.counts_diverged for renderer, _ in _kinds(points.rows))
-    number = f"{'' if least == most else f'{least:,} to '}{counted(most, 'trial')} a study"
-    return f"{number}, diverged ones {'' if has_diverged else 'not '}counted"
+    return f"{'' if least == most else f'{least:,} to '}{counted(most, 'trial')} a study"
 
 
 def _goals(points: Points) -> str:

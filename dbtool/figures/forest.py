@@ -29,6 +29,7 @@ _MARKER_SIZE, _SMALL_MARKER_SIZE = 3.6, 2.6
 class _ReleaseRenderer(Renderer):
     """Draws points that are told apart by their releases."""
 
+    counts_diverged = True
     page = 7.0
     aspects = (0.66, 0.75, 0.9)
 

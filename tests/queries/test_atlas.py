@@ -13,6 +13,7 @@ from matplotlib.markers import CARETRIGHTBASE
 
 from dbtool.core.errors import DbtoolError
 from dbtool.database import Database, open_database
+from dbtool.figures.caption import caption_of
 from dbtool.figures.drawing import draw, draw_parts
 from dbtool.figures.points import Points, Request, filled_query, read_points
 from dbtool.figures.specs import FigureLayout, find_figure
@@ -110,6 +111,8 @@ def test_the_caption_says_what_points_are_and_the_axis_is_named_in_its_middle(po
     caption = " ".join(text.get_text() for text in reversed(figure.texts))
     assert "an arrow leads on from a bound" in caption
     assert "divided by the critical one, as fitted" in caption
+    whole = " ".join(caption_of(points, ATLAS)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "1 trial a study, diverged ones counted" in whole
     axes = figure.axes[0]
     name, axis = axes.xaxis.label.get_window_extent(), axes.spines.bottom.get_window_extent()
     assert name.x0 + name.x1 == pytest.approx(axis.x0 + axis.x1, abs=4)
