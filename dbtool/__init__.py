@@ -55,7 +55,7 @@ __all__ = [
     "verify",
 ]
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def open(  # noqa: A001 (named like gzip.open and its like, and called as dbtool.open)
