@@ -31,7 +31,7 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
         is_counted = any(renderer.counts_diverged for renderer, _ in _kinds(rows))
         trials += f", diverged ones {'' if is_counted else 'not '}counted"
     facts = [_releases(points), workload, trials, _goals(points), _VERSION]
-    first = f"{spec.question} {_points(panels)}"
+    first = " ".join([spec.question, *_points(panels)])
     notes = [note for renderer, of_kind in _kinds(rows) for note in renderer.meanings(of_kind)]
     paragraphs = [first, _joined(facts), spec.note, points.first("choice")]
     paragraphs += [*dict.fromkeys(notes), *gaps_of(points, panels)]
@@ -57,10 +57,10 @@ def short_caption(points: Points, spec: FigureSpec, panels: Sequence[Panel]) -> 
     searched = points.searches[0] if len(points.searches) == 1 else ""
     facts = [_releases(points), searched, _trials(points), often, _VERSION]
     pointer = "The CSV beside it says what is missing." if missing else ""
-    parts = [_points(panels), f"{_joined(facts)}.", pointer, spec.note, points.first("choice")]
-    if len({panel.kind for panel in panels}) > 1:
-        # Several kinds take many words.
-        parts = [*parts[1:], parts[0]]
+    meanings = _points(panels)
+    parts = [f"{_joined(facts)}.", pointer, spec.note, points.first("choice")]
+    # Those of several kinds take many words.
+    parts = [*meanings, *parts] if len(meanings) == 1 else [*parts, *meanings]
     return [part for part in parts if part]
 
 
@@ -106,20 +106,20 @@ def alternative_text(points: Points, spec: FigureSpec) -> str:
     return f"{title_of(points, spec)}, {count}: {'; '.join(panels)}{curves}."
 
 
-def _points(panels: Sequence[Panel]) -> str:
-    """Return the meaning of a point, for each kind of panel."""
+def _points(panels: Sequence[Panel]) -> list[str]:
+    """Return a sentence on the meaning of a point for each kind of panel."""
     if all(panel.first("workload") is None for panel in panels):
-        return "The curves follow from formulas; no trial is drawn."
+        return ["The curves follow from formulas; no trial is drawn."]
     titles: dict[str, list[str]] = {}
     for panel in panels:
         titles.setdefault(panel.renderer.point, []).append(
             f"\N{LEFT DOUBLE QUOTATION MARK}{panel.title}\N{RIGHT DOUBLE QUOTATION MARK}"
         )
     if len(titles) == 1:
-        return next(iter(titles))
-    return " ".join(
+        return [*titles]
+    return [
         f"In {', '.join(where)}, {point[0].lower()}{point[1:]}" for point, where in titles.items()
-    )
+    ]
 
 
 def _releases(points: Points) -> str:

@@ -46,10 +46,7 @@ class _ReleaseRenderer(Renderer):
 class ForestRenderer(_ReleaseRenderer):
     """Draws a value with its interval on each line, named at its left, or an arrow from a bound."""
 
-    point = (
-        "A point is a critical batch size (tradeoff) with its 95 % interval; an arrow leads on "
-        "from a bound where that alone is known."
-    )
+    point = "A point is a critical batch size with its 95 % interval, an arrow a bound on it."
     labels = ("critical batch size", "")
     scales = ("log2", "linear")
 
@@ -122,10 +119,7 @@ class ForestRenderer(_ReleaseRenderer):
 class UnitsRenderer(_ReleaseRenderer):
     """Draws steps to result against batch size in units of each curve, with the hyperbola."""
 
-    point = (
-        "A point is a study's steps divided by the fewest of its curve, against its batch size "
-        "divided by the critical one, as fitted."
-    )
+    point = "A point is a study in units of the fewest steps and critical batch size of its fit."
     labels = ("batch size / critical batch size", "steps / fewest steps")
     scales = ("log10", "log10")
 

@@ -109,8 +109,8 @@ def test_the_caption_says_what_points_are_and_the_axis_is_named_in_its_middle(po
     figure = draw(points, ATLAS)
     figure.draw_without_rendering()
     caption = " ".join(text.get_text() for text in reversed(figure.texts))
-    assert "an arrow leads on from a bound" in caption
-    assert "divided by the critical one, as fitted" in caption
+    assert "an arrow a bound on it" in caption
+    assert "critical batch size of its fit" in caption
     whole = " ".join(caption_of(points, ATLAS)).replace("\N{NO-BREAK SPACE}", " ")
     assert "1 trial a study, diverged ones counted" in whole
     axes = figure.axes[0]
