@@ -219,7 +219,7 @@ def test_shards_that_a_kill_left_unlisted_are_taken_in_unless_damaged(
 def test_folder_that_cannot_be_written_is_named(made_up_mnist, tmp_path):
     (tmp_path / "file").touch()
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(DbtoolError, match=r"cannot write into .*file.* --out"):
+        with pytest.raises(DbtoolError, match=r"cannot make the folder .*file.* --out"):
             sweep(small_study(steps=2), out, made_up_mnist, trials=1)
 
 
