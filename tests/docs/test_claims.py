@@ -17,6 +17,7 @@ ASKED = [
     ("measured", "*", None),
     ("measured", "*fc_*", 0.04),
     ("replication", "*", None),
+    ("held_back", "*", None),
     ("replication_seed_1", "*", None),
     ("replication_seed_2", "*", None),
     *((f"search_seed_{seed}", "*", None) for seed in range(1, 11)),
