@@ -110,9 +110,7 @@ def test_a_document_is_carried_out(document, tmp_path):
             cwd=tmp_path,
             env=os.environ
             | {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(CHECKOUT)}
-            | {"NO_PROXY": "127.0.0.1"}
-            # The analyses take long of what is bundled.
-            | ({"DBTOOL_DB": "runs"} if document == "cookbook.md" else {}),
+            | {"NO_PROXY": "127.0.0.1"},
             capture_output=True,
             text=True,
             check=False,
