@@ -145,9 +145,15 @@ class Explorer:
         self.page.mouse.up()
 
     def saved(self, name: str) -> Path:
-        """The file that a button downloads."""
-        with self.page.expect_download() as download:
-            self.button(name).click()
+        """The file that a button downloads, if need be the second time: Chromium drops some."""
+        from playwright.sync_api import TimeoutError as NoDownloadError
+
+        try:
+            with self.page.expect_download(timeout=PATIENCE_MS / 6) as download:
+                self.button(name).click()
+        except NoDownloadError:
+            with self.page.expect_download() as download:
+                self.button(name).click()
         return Path(download.value.path())
 
     def csv(self, title: str) -> list[Row]:
