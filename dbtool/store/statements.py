@@ -60,8 +60,9 @@ def one_query(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statem
     [statement] = statements
     kind = _kind(statement)
     if kind not in _READING:
-        # Python's names lack some kinds, such as UPDATE EXTENSIONS.
-        word = kind.name if kind else statement.query.split()[0].upper()
+        # Python's names lack some kinds, such as UPDATE EXTENSIONS: none, or ??? with DuckDB 1.5.
+        name = kind.name if kind else ""
+        word = name if name.isidentifier() else statement.query.split()[0].upper()
         raise DbtoolError(
             f"{word} is not a query; `dbtool sql` runs SELECT and other statements "
             "that only read, and `dbtool ingest` adds rows"
