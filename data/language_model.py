@@ -1,7 +1,7 @@
 """The language model as the release `language_model` trains it: a goal that two cores can afford.
 
 The shipped workload's goal of 5.3 is reached after some 20,000 sentences; 5.5 after half as many.
-Evaluated every 1,000 sentences, a tenth of that. docs/measured.md has what came out.
+Evaluated every 1,000 sentences, a tenth of that. What comes out goes into docs/measured.md.
 """
 
 from dataclasses import replace

@@ -11,7 +11,7 @@ from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded, require_own
 from dbtool.store.locations import named_location
 from dbtool.store.opening import FETCH_BYTES, open_location
-from dbtool.store.questions import chosen_workloads, known_release, parts_of
+from dbtool.store.questions import chosen_workloads, known_release, release_and_workload
 from dbtool.store.releases import Releases
 from dbtool.store.result import names_uncut
 
@@ -159,7 +159,7 @@ class Database(Releases):
 
         own, other = crossings(patterns, release), None
         if against is not None:
-            of, name = parts_of(against)
+            of, name = release_and_workload(against)
             other = crossings([name], release if of is None else of)
         names = chosen_workloads(self, patterns, release)
         return scaling_of_trials(self, own, settings, names, other, known)

@@ -208,6 +208,7 @@ def locked(
             try:
                 yield
             finally:
+                # filelock notices, of a lock that it waited for, that its file has been removed.
                 (folder / _LOCK).unlink(missing_ok=True)
     except filelock.Timeout as error:
         raise DbtoolError(

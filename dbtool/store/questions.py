@@ -143,7 +143,7 @@ def name_in(release: str | None, workload: str | None) -> str:
     return f"{release}:{workload}"
 
 
-def parts_of(name: str) -> tuple[str | None, str]:
+def release_and_workload(name: str) -> tuple[str | None, str]:
     """Return the release, or None, and the workload of a name; see `name_in`."""
     # The name of a workload may have a colon, too, as in mnist/mlp:large/sgd.
     release, colon, workload = name.partition(":")
