@@ -41,6 +41,8 @@ def test_of_a_goal_that_no_trial_reached_nothing_is_made_up(explorer):
     assert {row["steps"] for row in steps} == {""}
     assert {row["verdict"] for row in explorer.csv("Critical batch size")} == {"not_identified"}
     expect(explorer.page.locator(".answers")).to_contain_text("not identified")
+    labels = explorer.page.locator("#steps svg [aria-label='y-axis tick label'] text")
+    expect(labels).to_have_count(0)
 
 
 @pytest.mark.slow

@@ -58,7 +58,8 @@ export function stepsChart(curves: readonly Curve[], width: number, relative: bo
   const lines = curves.flatMap((curve) => perfectLine(curve, y));
   const fitted = curves.flatMap((curve) => fittedCurve(curve, y));
   const height = heightOf(width, 0.62, 260, 600);
-  const steps = logAxis(y, height, relative ? "Steps, relative" : "Steps to result", "y");
+  // Numbers that no point has would only mislead.
+  const steps = reached.length ? logAxis(y, height, relative ? "Steps, relative" : "Steps to result", "y") : ({ type: "log", domain: y, axis: null } as const);
   const smooth = { x: "x", y: "y", z: keyOf, stroke: colour, clip: true };
   return chartOf(width, height, sizeAxis(x, width), steps, [
     ...curves.map((curve) =>
