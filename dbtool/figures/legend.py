@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -33,6 +34,7 @@ MOST_WHOLE = 12  # of more entries that begin alike, such as batch sizes, the fi
 LINE_HEIGHT, DESCENT = 1.35, 0.35
 # Of legends, in sizes of their type, as Matplotlib measures them.
 HANDLE, HANDLE_GAP, COLUMN_GAP, ROW, ROW_GAP = 2.2, 0.6, 1.6, 1.25, 0.3
+_BREAK = re.compile("(?<![<≤>≥]) (?![<≤>≥])")
 
 
 @lru_cache(maxsize=16384)
@@ -49,9 +51,9 @@ def width_of(text: str, size: float, weight: str = "normal") -> float:
 
 
 def lines_of(text: str, width: float, size: float, weight: str = "normal") -> list[str]:
-    """Break a text into lines of at most `width` inches, at spaces where possible."""
+    """Break a text into lines of at most `width` inches, at spaces outside of goals if possible."""
     lines: list[str] = []
-    for word in one_line(text).split(" ") if text else ():
+    for word in _BREAK.split(one_line(text)) if text else ():
         if lines and width_of(f"{lines[-1]} {word}", size, weight) <= width:
             lines[-1] += f" {word}"
             continue

@@ -267,6 +267,11 @@ def test_lines_are_as_wide_as_they_are_measured():
     assert width_of(text, 14.0) == pytest.approx(2 * width_of(text, 7.0))
 
 
+def test_no_line_ends_within_a_goal():
+    for width in (0.8, 1.2):
+        assert "error < 0.01" in lines_of("Muon; validation error < 0.01", width, 7.0)[-1]
+
+
 RATES = [-1.0, 0.0, 5e-324, 0.1, 1e308]
 
 
