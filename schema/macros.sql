@@ -96,7 +96,7 @@ CREATE MACRO values_of(asked, column_name) AS TABLE
 -- only the empty name is asked for, which no workload has. The limits, which nothing comes near, tell it that rows are few.
 SELECT asked.*, trial_id, status, step, COLUMNS(lambda name: name = column_name) AS value
 FROM measurements
-JOIN (FROM query_table(asked) WHERE metric = column_name LIMIT at_most(3_000_000)) AS asked USING (release, workload, batch_size)
+JOIN (FROM query_table(asked) WHERE metric = column_name LIMIT at_most(1_000_000)) AS asked USING (release, workload, batch_size)
 WHERE workload IN (
     SELECT DISTINCT workload FROM query_table(asked) WHERE metric = column_name UNION ALL SELECT '' LIMIT at_most(100_000)
 );
@@ -126,7 +126,7 @@ SELECT
         ELSE mapped_number(other_metrics, metric)
     END AS value
 FROM measurements
-JOIN (FROM query_table(asked) WHERE NOT is_validation_error(metric) LIMIT at_most(3_000_000)) AS asked USING (release, workload, batch_size)
+JOIN (FROM query_table(asked) WHERE NOT is_validation_error(metric) LIMIT at_most(1_000_000)) AS asked USING (release, workload, batch_size)
 WHERE workload IN (
     SELECT DISTINCT workload FROM query_table(asked) WHERE NOT is_validation_error(metric) UNION ALL SELECT '' LIMIT at_most(100_000)
 );

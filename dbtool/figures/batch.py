@@ -19,19 +19,18 @@ from polars import selectors
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import expanded, reason_of, write_whole
 from dbtool.figures.points import (
+    MANY,
     NoDataError,
     Points,
     Request,
-    keep_crossings,
     past,
-    read_points,
+    read_each,
     require_no_other,
 )
 from dbtool.figures.specs import DATA_FORMATS, FORMATS, FigureLayout, FigureSpec
 from dbtool.store.releases import Releases
 
 CAPTION_FORMAT = "txt"
-_FEWEST_FOR_PROCESSES = 6  # starting processes takes as long as drawing a few figures
 _MOST_PROCESSES = 4
 
 
@@ -70,11 +69,12 @@ def write_figures(
     folder = expanded(folder)
     work = partial(write_figure, folder=folder, formats=formats, layout=layout)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    if len(specs) >= _FEWEST_FOR_PROCESSES:
-        keep_crossings(db, request)
-    found = ((spec, _points_of(db, spec, request, folder)) for spec in specs)
-    with writing(folder):
-        if len(specs) < _FEWEST_FOR_PROCESSES or (cores or 1) < 2:
+    with contextlib.closing(read_each(db, specs, request)) as read, writing(folder):
+        found = (
+            (spec, _nothing(spec, points, folder) if isinstance(points, NoDataError) else points)
+            for spec, points in zip(specs, read, strict=True)
+        )
+        if len(specs) < MANY or (cores or 1) < 2:
             for spec, points in found:
                 yield points if isinstance(points, Written) else work(points, spec)
             return
@@ -161,12 +161,8 @@ def _data(points: Points, name: str) -> bytes:
     return file.getvalue()
 
 
-def _points_of(db: Releases, spec: FigureSpec, request: Request, folder: Path) -> Points | Written:
-    """Return the points of a figure, or the reason why it has none."""
-    try:
-        return read_points(db, spec, request)
-    except NoDataError as error:
-        return Written(stale=_earlier(spec, folder), reason=error)
+def _nothing(spec: FigureSpec, reason: NoDataError, folder: Path) -> Written:
+    return Written(stale=_earlier(spec, folder), reason=reason)
 
 
 @contextlib.contextmanager

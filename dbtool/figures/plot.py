@@ -5,8 +5,7 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +28,7 @@ from dbtool.figures.points import (
     NoDataError,
     Points,
     Request,
-    keep_crossings,
+    read_each,
     read_points,
     require_no_other,
 )
@@ -221,10 +220,8 @@ def packed_figures(
     Raises:
         DbtoolError: a shard is damaged.
     """
-    keep_crossings(db, request)
     made, missing = [], []
-    # DuckDB plans a query on one core, which takes longer than to answer most.
-    with contextlib.closing(_read(db, specs, request)) as read:
+    with contextlib.closing(read_each(db, specs, request)) as read:
         for done, (spec, points) in enumerate(zip(specs, read, strict=True), 1):
             if isinstance(points, NoDataError):
                 missing.append({"full_name": spec.full_name, "reason": str(points)})
@@ -233,21 +230,6 @@ def packed_figures(
             on_progress(done, len(specs))
     text = json.dumps({"figures": made, "missing": missing}, ensure_ascii=False, allow_nan=False)
     return gzip.compress(text.encode(), mtime=0)
-
-
-def _read(
-    db: Releases, specs: Sequence[FigureSpec], request: Request
-) -> Generator[Points | NoDataError, None, None]:
-    """Yield the points of each figure, or why it has none, two queries at the same time."""
-
-    def read(spec: FigureSpec) -> Points | NoDataError:
-        try:
-            return read_points(db, spec, request)
-        except NoDataError as error:
-            return error
-
-    with ThreadPoolExecutor(2) as pool:
-        yield from pool.map(read, specs)
 
 
 def _figure(points: Points, spec: FigureSpec) -> dict[str, Any]:

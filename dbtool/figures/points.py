@@ -3,7 +3,8 @@
 import io
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,8 @@ _SEARCHES = {
     "lockstep": "search in lockstep",
     "one setting": "replicates of one setting",
 }
+MANY = 6
+"""Figures: to prepare for fewer, and to start processes, takes as long as to draw these."""
 SPARSE = "sparsity_90/mnist/fc_128_128_128/sgd"
 # Kinds of panels whose points are joined to curves.
 _CURVED = ("steps_to_result", "normalised", "metaparameter", "best", "against")
@@ -231,14 +234,34 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
     return replace(points, searches=sorted(_SEARCHES[each] for each in methods & _SEARCHES.keys()))
 
 
-def keep_crossings(db: Releases, request: Request) -> None:
+def read_each(
+    db: Releases, specs: Sequence[FigureSpec], request: Request
+) -> Generator[Points | NoDataError, None, None]:
+    """Yield the points of each figure, or why it has none; errors are those of `read_points`.
+
+    Of many figures two queries run at the same time: DuckDB plans one on one core, which takes
+    longer than to answer most.
+    """
+
+    def read(spec: FigureSpec) -> Points | NoDataError:
+        try:
+            return read_points(db, spec, request)
+        except NoDataError as error:
+            return error
+
+    if len(specs) < MANY:
+        yield from map(read, specs)
+        return
+    _keep_crossings(db, request)
+    with ThreadPoolExecutor(2) as pool:
+        yield from pool.map(read, specs)
+
+
+def _keep_crossings(db: Releases, request: Request) -> None:
     """Compute when trials passed their workloads' goals, once for the queries of many figures.
 
     The rows of these queries are the same with it; only `db` is changed. Sustained goals, which are
     rarely asked for, are not kept.
-
-    Raises:
-        DbtoolError: a shard is damaged.
     """
     values = {"release": request.release, "goal": request.goal, "workloads": request.workloads}
     if request.sustained > 1:
