@@ -81,6 +81,12 @@ def export(
 
     if file_format is FileFormat.ORIGINAL:
         _refuse_folders(studies)
+    # DuckDB would take what follows for its own words, and lay its log somewhere else.
+    if file_format is FileFormat.DUCKDB and "?" in str(out.absolute()):
+        raise UsageError(
+            f"DuckDB writes no file whose path has a question mark, as {out.absolute()} has: name "
+            "another one with --out"
+        )
     with whole_output(out) as path, db.cursor() as cursor:
         if file_format is FileFormat.ORIGINAL:
             with _layout_writer(path) as put:

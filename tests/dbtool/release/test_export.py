@@ -260,6 +260,12 @@ def test_the_archive_has_room_for_one_release(produced, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_duckdb_writes_no_file_below_a_question_mark(produced, tmp_path):
+    with pytest.raises(UsageError, match="path has a question mark"):
+        exported(produced, tmp_path / "why?" / "all.duckdb")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_workload_has_a_folder_elsewhere(tmp_path):
     names = ("../../up/a/b", "/root/a/b", "a//b/c", "a/./b/c")
     folder = tmp_path / "a" / "b"
