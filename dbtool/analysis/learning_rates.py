@@ -108,7 +108,10 @@ class RateLaw:
 
 
 def best_rate(search: "Search", rate: Rate) -> BestRate | None:
-    """Return the range of a search's best learning rates; None where no trial reached the goal.
+    """Return the range of a search's best learning rates; None where it cannot tell any.
+
+    That is where no trial reached the goal, and where all trials have the same rate: that was
+    chosen, not searched.
 
     Args:
         search: the trials.
@@ -116,9 +119,9 @@ def best_rate(search: "Search", rate: Rate) -> BestRate | None:
     """
     fewest = search.steps.min()
     rates = _rates(search, rate)
-    near = search.after <= NEARLY * fewest
-    near &= np.isfinite(search.steps) & np.isfinite(rates) & (rates > 0)
-    if not near.any():
+    known = np.isfinite(rates) & (rates > 0)
+    near = known & (search.after <= NEARLY * fewest) & np.isfinite(search.steps)
+    if not near.any() or np.ptp(rates[known]) == 0:
         return None
     low, high = float(rates[near].min()), float(rates[near].max())
     searched: Rate = "damping" if rate == "damping" else "learning_rate"

@@ -101,7 +101,7 @@ class Scaling:
         perfect_to: the end of perfect scaling; None likewise.
         useful_to: the batch size from which nothing is gained; None likewise.
         bend: of the curve; where that is a hyperbola, of the curve that may have any.
-        rates: the best learning rates, by ascending batch size.
+        rates: the best learning rates of studies that searched them, by ascending batch size.
         rate_law: how they move; None where too few batch sizes bound them.
         effective_law: how learning rate / (1 - momentum) moves; None also where there is no
             momentum.
@@ -254,5 +254,5 @@ def scaling_of_steps(steps: Sequence[StepsAt], settings: Settings) -> Scaling:
 
 
 def _best_rates(given: Sequence[Search], rate: Rate) -> list[BestRate]:
-    found = (best_rate(search, rate) for search in given if not search.replicates)
+    found = (best_rate(search, rate) for search in given)
     return [each for each in found if each is not None]

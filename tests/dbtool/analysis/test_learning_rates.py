@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dbtool.analysis.learning_rates import BestRate, Rate, RateLaw, best_rate, fit_laws
+from dbtool.analysis.scaling import Settings, scaling_of_searches
 from dbtool.analysis.searches import Search
 
 SIZES = [2**power for power in range(13)]
@@ -54,6 +55,27 @@ def test_a_search_that_missed_the_goal_has_no_best_rate():
     missed = search(64, 0.1)
     missed.steps[:] = math.inf
     assert best_rate(missed, "learning_rate") is None
+
+
+@pytest.mark.parametrize("exponent", [0, 0.5])
+@pytest.mark.parametrize("trials", [1, 3])
+def test_a_rate_that_was_chosen_is_not_the_best(trials, exponent):
+    """All trials of a study have the learning rate of the user's own rule, and one momentum."""
+    given = []
+    for size in SIZES:
+        steps = np.full(trials, math.ceil(1e5 * (1 / size + 1 / 256)))
+        rates = np.full(trials, 1e-3 * size**exponent)
+        given.append(Search(size, steps - 1, steps, rates, np.full(trials, 0.9), {}))
+    found = scaling_of_searches(given, Settings(at=700))
+    assert found.curve is not None
+    assert (found.rates, found.rate_law, found.effective_law) == ([], None, None)
+    assert (found.learning_rate, found.momentum) == (None, None)
+
+
+def test_a_momentum_that_was_chosen_is_not_the_best():
+    found = scaling_of_searches([search(size, 0.1) for size in SIZES], Settings(at=64))
+    assert found.learning_rate is not None
+    assert found.momentum is None
 
 
 # By law, the best rate of a batch size, the law's parameter, and how near the rate at one is told.

@@ -350,12 +350,12 @@ def test_states(sources, tab, seeds):
 
 @pytest.mark.slow
 def test_replicates(tmp_path, tab, few_db):
-    """Measured trials of eight settings or one, whose replicates they are here."""
+    """Measured trials of eight settings or one, whose replicates they are here, or of one rate."""
     rows = few_db.measurements(COPIED).collect().drop_nulls("val_classification_error")
     statuses = few_db.trials(COPIED)
-    for settings, (size,), of_size in (
-        (settings, *group)
-        for settings in (8, 1)
+    for settings, replicates, (size,), of_size in (
+        (*kind, *group)
+        for kind in ((8, True), (1, True), (1, False))
         for group in statuses.group_by("batch_size", maintain_order=True)
     ):
         trials = [
@@ -369,8 +369,9 @@ def test_replicates(tmp_path, tab, few_db):
             )
             for own in of_size.to_dicts()
         ]
-        study = {"workload": f"settings_{settings}/b/sgd", "batch_size": size, "goal": 0.03}
-        write_shard(tmp_path / "db", trials=trials, replicates=True, **study)
+        name = f"settings_{settings}" if replicates else "one_rate"
+        study = {"workload": f"{name}/b/sgd", "batch_size": size, "goal": 0.03}
+        write_shard(tmp_path / "db", trials=trials, replicates=replicates, **study)
     page = write_page(tmp_path / "db", tmp_path / "replicates.html")
     explorer = tab(page)
     with dbtool.open(tmp_path / "db") as db:
@@ -379,7 +380,8 @@ def test_replicates(tmp_path, tab, few_db):
             for goal, k in ((0.03, None), (0.05, None), (0.03, 3)):
                 crossings = db.crossings(own["workload"], goal=goal)
                 state = State(source, "val_classification_error", goal, k, crossings)
-                assert all(each.settings for each in state.searches)
+                is_one_rate = own["workload"].startswith("one_rate")
+                assert all(bool(each.settings) != is_one_rate for each in state.searches)
                 _check(explorer, state)
 
 

@@ -44,9 +44,8 @@ export class RateLaw {
   }
 }
 
-/** `best_rate`: the range of the best learning rates of a search; null where no trial reached the goal. */
+/** `best_rate`: the range of the best learning rates of a search; null where it cannot tell any. */
 export function bestRate(search: Search): BestRate | null {
-  if (search.replicates) return null;
   const { after, steps, study: { batchSize, learningRate } } = search;
   const enough = NEARLY * Math.min(...steps);
   let [low, high, trials] = [Infinity, -Infinity, 0];
@@ -57,7 +56,7 @@ export function bestRate(search: Search): BestRate | null {
     high = Math.max(high, own);
     trials++;
   }
-  if (trials === 0) return null;
+  if (trials === 0 || new Set(learningRate.filter(Number.isFinite)).size === 1) return null;
   const [start, end] = searched(search);
   const outer = end > start && start > 0 ? Math.log(end / start) * OUTER : 0;
   const known = steps.map((each, trial) => (Number.isFinite(learningRate[trial]!) ? each : Infinity));
