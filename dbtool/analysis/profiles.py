@@ -54,8 +54,8 @@ def performance_profiles(tasks: Tasks, *, k: int | None = None) -> pl.DataFrame:
         )
     whole = [cell for cell in _cells(tasks, names) if len(cell) == len(names)]
     k = k or quarter_of_fewest(search for cell in whole for search in cell)
-    common = [cell for cell in whole if k and all(search.trials >= k for search in cell)]
-    rows = _rows(names, common, k) if common and k else []
+    common = [cell for cell in whole if all(search.trials >= k for search in cell)]
+    rows = _rows(names, common, k) if common else []
     return typed_rows(rows, _COLUMNS)
 
 

@@ -230,7 +230,9 @@ def _print_report(
 ) -> None:
     import polars.selectors
 
+    from dbtool.cli.messages import tell
     from dbtool.cli.output import print_table
+    from dbtool.report.tables import lack_of_rows
 
     if rows is None and output_format in options.FOR_READERS:
         if output_format is options.Format.TABLE and columns is None:
@@ -243,6 +245,8 @@ def _print_report(
     if output_format in options.FOR_READERS:
         made = made.with_columns(polars.selectors.float().round_sig_figs(_DIGITS))
     print_table(made.to_arrow(), output_format, view=View(_FIRST[kind], columns, wide))
+    if lack := lack_of_rows(kind, made):
+        tell(lack)
 
 
 def _print_words(report: "ScalingReport") -> None:

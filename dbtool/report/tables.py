@@ -10,6 +10,7 @@ import polars as pl
 from dbtool.analysis.interval import NOTHING_KNOWN, finite, ratio
 from dbtool.analysis.kinds import Kind, typed_rows
 from dbtool.analysis.law import power_law
+from dbtool.core.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -209,6 +210,18 @@ def law_rows(
                 }
             )
     return _frame("law", made).drop(_WORKLOAD)
+
+
+def lack_of_rows(kind: Kind, rows: pl.DataFrame) -> str | None:
+    """Return a sentence on what rows of a kind lack; None where that is nothing."""
+    missing = rows.height - rows["missing"].null_count() if kind == "comparison" else 0
+    if missing:
+        return (
+            f"{missing:,} of {counted(rows.height, 'row')} have no probability: the optimizers "
+            "named in `missing` have fewer than k trials at that batch size, or none; --trials "
+            "sets k"
+        )
+    return None
 
 
 def _frame(kind: str, made: Sequence[Row]) -> pl.DataFrame:

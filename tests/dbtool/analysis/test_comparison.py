@@ -99,10 +99,19 @@ def test_equal_searches_of_many_trials_are_even():
     assert chance_of_fewer(steps, steps, 150) == pytest.approx(0.5)
 
 
-def test_a_quarter_of_the_fewest_trials_that_are_enough():
-    given = [exact(8, *range(1, count + 1)) for count in (4, 9, 20)]
-    assert quarter_of_fewest(given) == 2
-    assert quarter_of_fewest(given[:1]) is None
+@pytest.mark.parametrize(
+    ("counts", "quarter"), [((4, 9, 20), 2), ((4, 4), 1), ((3, 4), 1), ((1,), 1), ((), 1)]
+)
+def test_a_quarter_of_the_fewest_trials_that_are_enough(counts, quarter):
+    assert quarter_of_fewest(exact(8, *range(1, count + 1)) for count in counts) == quarter
+
+
+def test_searches_of_few_trials_are_compared_by_one_of_each():
+    few = {TASK: {"adam": [exact(8, 1, 2, 3, 4)], "sgd": [exact(8, 2.5, 5, 6, 7)]}}
+    [row] = comparison_rows(few).to_dicts()
+    # Of 16 pairs Adam loses two: those of 2.5 with 3 and with 4.
+    assert (row["k"], row["win"], row["missing"]) == (1, 14 / 16, None)
+    assert row["win_low"] < 0.5 < row["win_high"]
 
 
 @given(st.integers(0, 10_000))
@@ -202,7 +211,7 @@ def test_rows_flag_what_is_missing():
     assert comparison_rows(tasks, k=1).filter(batch_size=64)["win"].item() == 1.0
     nothing_common = {TASK: {"adam": [exact(8, 5)], "sgd": [exact(16, 5)]}}
     found = comparison_rows(nothing_common).select("k", "win", "missing").rows()
-    assert found == [(None, None, "adam, sgd"), (None, None, "adam, sgd")]
+    assert found == [(1, None, "sgd"), (1, None, "adam")]
 
 
 def test_tasks_of_a_database(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support import zhang
-from tests.support.made_up import DIGITS, curve, write_shard
+from tests.support.made_up import DIGITS, curve, reaching, write_shard
 
 
 @pytest.fixture
@@ -115,6 +115,18 @@ def test_rows_have_few_columns_unless_more_are_asked_for(call, table):
     head, *rows = chosen.splitlines()
     assert head == "steps,batch_size"
     assert [row.split(",")[0] for row in rows[:9]] == [f"{steps}.0" for steps in zhang.STEPS[85]]
+
+
+def test_a_comparison_without_trials_of_both_says_so(call, tmp_path):
+    for optimizer, sizes in {"adam": (8, 16), "sgd": (16, 32)}.items():
+        for size in sizes:
+            name, trials = f"digits/mine/{optimizer}", [reaching(each) for each in range(4)]
+            write_shard(tmp_path, workload=name, batch_size=size, trials=trials)
+    words = ("scaling", "--rows", "comparison", "--db", str(tmp_path))
+    outcome = call(*words)
+    assert outcome.errors.startswith("2 of 3 rows have no probability: the optimizers named in")
+    chosen = call(*words, "--format", "csv", "--columns", "batch_size,k,missing").output
+    assert chosen.split() == ["batch_size,k,missing", "8,1,sgd", "16,1,", "32,1,adam"]
 
 
 def test_too_few_batch_sizes_tell_nothing(call):
