@@ -57,6 +57,9 @@ _LOG_BEND_DEVIATION = 0.6
 _POINTS_A_FACTOR, _NEAR, _FAR, _FAR_POINTS = 6, 2.0, 5.0, 9
 # The maximum is found by this many ever smaller grids about the best point.
 _ZOOMS = 6
+# Grids on which fewer points lie within the intervals are too coarse for the ends of these: others
+# of so many points follow, of which most lie within.
+_RESOLVED, _FINE = 12, 25
 
 
 @dataclass(frozen=True)
@@ -223,30 +226,50 @@ def fit_curve(steps: Sequence[StepsAt], *, level: float, form: Form = "bent") ->
     reached = likelihood.reached
     if reached.size < fewest_reached(form):
         return None
-    bends, grid = np.log(_BENDS[form]), likelihood.grid
-    surface, fits = likelihood.over(bends, grid)
-    floor = surface.max() - profile_bound(reached.size, _PARAMETERS[form], level)
-    bend, critical = likelihood.highest(bends, grid, surface)
-    of_bends = surface.max(axis=1)
-    best = likelihood.fits(np.array([bend]), np.array([critical]))
+    coarse = likelihood.over(np.log(_BENDS[form]), likelihood.grid)
+    bend, critical = likelihood.highest(coarse)
+    best = likelihood.over(np.array([bend]), np.array([critical]))
+    most = max(best.values.max(), coarse.values.max())
+    floor = float(most - profile_bound(reached.size, _PARAMETERS[form], level))
+    found = likelihood.resolved(coarse, (bend, critical), floor)
+    bends, grid, values = found.bends, found.grid, found.values
     # About its maximum the likelihood is that of a normal mean.
-    within = np.maximum(surface.ravel() - floor, 0)
-    slack = fits.scale * np.sqrt(2 * within / likelihood.precision)
-    every = [*map(np.ravel, np.meshgrid(bends, grid, indexing="ij")), fits.coefficients[:, 0]]
+    within = np.maximum(values.ravel() - floor, 0)
+    slack = found.fits.scale * np.sqrt(2 * within / likelihood.precision)
+    every = [*map(np.ravel, np.meshgrid(bends, grid, indexing="ij"))]
+    every += [found.fits.coefficients[:, 0], slack]
+    ends = closed_interval(bends, values.max(axis=1), floor)
     return FittedCurve(
-        steps=math.exp(best.coefficients[0, 0]),
+        steps=math.exp(best.fits.coefficients[0, 0]),
         critical=math.exp(critical),
-        bend=Interval(math.exp(bend), *map(math.exp, closed_interval(bends, of_bends, floor))),
+        bend=Interval(math.exp(bend), *map(math.exp, ends)),
         allowed=[
             Allowed(math.exp(each), *map(math.exp, closed_interval(grid, profile, floor)))
-            for each, profile in zip(bends, surface, strict=True)
+            for each, profile in zip(bends, values, strict=True)
             if profile.max() >= floor
         ],
-        plausible=np.stack([*every, slack], axis=1)[surface.ravel() >= floor],
-        scale=float(best.scale[0]),
+        plausible=np.stack(every, axis=1)[values.ravel() >= floor],
+        scale=float(best.fits.scale[0]),
         form=form,
         reached=(float(reached.min()), float(reached.max())),
     )
+
+
+@dataclass(frozen=True)
+class _Surface:
+    """The penalised likelihood over a grid.
+
+    Attributes:
+        bends: logarithms of p, ascending.
+        grid: logarithms of Bc, ascending.
+        values: [bends, grid] the penalised log likelihood.
+        fits: those of all combinations, the bend's index first.
+    """
+
+    bends: Floats
+    grid: Floats
+    values: Floats
+    fits: Fits
 
 
 class _Likelihood:
@@ -285,21 +308,38 @@ class _Likelihood:
         terms = np.broadcast_to(1 / self._spread, offsets.shape)[..., None]
         return fit_intervals(lower, upper, offsets, terms, LEAST_SCALE)
 
-    def over(self, log_bends: Floats, log_criticals: Floats) -> tuple[Floats, Fits]:
-        """Return the penalised likelihood at all combinations, [bends, criticals], and the fits."""
-        bends, criticals = np.meshgrid(log_bends, log_criticals, indexing="ij")
-        fits = self.fits(bends.ravel(), criticals.ravel())
-        found = fits.log_likelihood.reshape(bends.shape)
-        return found - (bends / _LOG_BEND_DEVIATION) ** 2 / 2, fits
+    def over(self, bends: Floats, grid: Floats) -> _Surface:
+        """Return the penalised likelihood at all combinations of the logarithms of p and Bc."""
+        log_bends, log_criticals = np.meshgrid(bends, grid, indexing="ij")
+        fits = self.fits(log_bends.ravel(), log_criticals.ravel())
+        found = fits.log_likelihood.reshape(log_bends.shape)
+        return _Surface(bends, grid, found - (log_bends / _LOG_BEND_DEVIATION) ** 2 / 2, fits)
 
-    def highest(self, bends: Floats, grid: Floats, surface: Floats) -> tuple[float, float]:
+    def resolved(self, surface: _Surface, best: tuple[float, float], floor: float) -> _Surface:
+        """Return a surface whose grid is fine enough for the ends of intervals.
+
+        Where few points reach the floor, those of the grid are evenly spaced over these and the
+        best one, and a little further to both sides.
+        """
+        outer = surface
+        for _ in range(_ZOOMS):
+            above = surface.values - floor
+            bends = _finer(outer.bends, surface.bends, above.max(axis=1), best[0])
+            grid = _finer(outer.grid, surface.grid, above.max(axis=0), best[1])
+            if bends is surface.bends and grid is surface.grid:
+                break
+            surface = self.over(bends, grid)
+        return surface
+
+    def highest(self, surface: _Surface) -> tuple[float, float]:
         """Return the logarithms of p and Bc where the penalised likelihood is highest.
 
         Grids of half the spacing follow one another about the best point, so that the result moves
         continuously with the measurements.
         """
-        row = int(surface.max(axis=1).argmax())
-        first, last = top(surface[row])
+        bends, grid, values = surface.bends, surface.grid, surface.values
+        row = int(values.max(axis=1).argmax())
+        first, last = top(values[row])
         bend, critical = float(bends[row]), float(grid[first] + grid[last]) / 2
         if first < last or not 0 < first < len(grid) - 1:
             return bend, critical
@@ -311,12 +351,35 @@ class _Likelihood:
             near = np.unique(bend + width * around)
             near = near[(near >= bends[0]) & (near <= bends[-1])]
             beside = critical + spacing * around
-            values, _ = self.over(near, beside)
+            values = self.over(near, beside).values
             row, column = divmod(int(values.argmax()), values.shape[1])
             bend, critical = float(near[row]), float(beside[column])
         if len(near) == len(around):
             bend = peak(near, values[:, column])
         return bend, peak(beside, values[row])
+
+
+def _finer(outer: Floats, points: Floats, above: Floats, best: float) -> Floats:
+    """Return points of which many are not below a floor, and none is where they end within `outer`.
+
+    Args:
+        outer: the first points, beyond whose ends no other lies.
+        points: ascending; returned themselves where they are fine enough.
+        above: [points] how far the profile is above the floor.
+        best: where the profile is highest.
+    """
+    inside = points[above >= 0]
+    least, most = min([*inside, best]), max([*inside, best])
+    below, beyond = points[points < least], points[points > most]
+    is_cut = (not below.size and points[0] > outer[0]) or (
+        not beyond.size and points[-1] < outer[-1]
+    )
+    if len(points) == 1 or (inside.size >= _RESOLVED and not is_cut):
+        return points
+    step = float(points[1] - points[0])
+    first = max(below[-1] if below.size else points[0] - 4 * step, outer[0])
+    last = min(beyond[0] if beyond.size else points[-1] + 4 * step, outer[-1])
+    return np.asarray(np.linspace(first, last, _FINE), float)
 
 
 def log_excess(bend: Any, log_ratio: Any) -> Any:

@@ -14,20 +14,21 @@ far as the best. The single best trial is mostly luck.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from dbtool.analysis.censored import (
     MISSED,
+    Fits,
     Floats,
     closed_interval,
     fit_intervals,
     peak,
     profile_bound,
-    top,
 )
 from dbtool.analysis.interval import Interval
 
@@ -44,6 +45,7 @@ FEWEST_RATES = 4
 _OUTER = 0.1  # of the searched range, on each side: the best rate may lie beyond it
 _LEAST_SCALE = 0.05
 _GRID = 181
+_FACTORS = 81
 LAWS: tuple[Law, ...] = get_args(Law)
 
 
@@ -79,7 +81,7 @@ class RateLaw:
         low: lower end of the parameter's interval; -inf or 0 where it has none.
         high: upper end; inf where it has none.
         factor: the learning rate at batch size B is this times `shape`.
-        plausible: [laws, 2] parameters within the interval, each with its factor.
+        plausible: computes [laws, 2] parameters and logarithms of factors within the intervals.
     """
 
     weights: Mapping[Law, float]
@@ -88,7 +90,7 @@ class RateLaw:
     low: float
     high: float
     factor: float
-    plausible: Floats = field(compare=False, repr=False)
+    plausible: Callable[[], Floats] = field(compare=False, repr=False)
 
     def at(self, batch_size: float) -> float:
         """Return the learning rate that the law predicts for a batch size."""
@@ -97,10 +99,11 @@ class RateLaw:
 
     def between(self, batch_size: float) -> Interval:
         """Return that learning rate with its interval."""
-        parameters, factors = self.plausible.T
-        rates = factors * np.exp(_log_shape(self.law, parameters, np.array([batch_size]))[:, 0])
+        parameters, factors = self.plausible().T
+        logs = factors + _log_shape(self.law, parameters, np.array([batch_size]))[:, 0]
         value = self.at(batch_size)
-        return Interval(value, min(value, *rates.tolist()), max(value, *rates.tolist()))
+        low, high = math.exp(logs.min()), math.exp(logs.max())
+        return Interval(value, min(low, value), max(high, value))
 
     def near(self, rate: BestRate) -> float:
         """Return the likeliest best learning rate of a search: the law's, or the end next to it."""
@@ -152,27 +155,51 @@ def fit_laws(rates: Sequence[BestRate], *, level: float) -> RateLaw | None:
     with np.errstate(divide="ignore"):
         lower = np.log(np.array([each.low for each in bounded]))
         upper = np.log(np.array([each.high for each in bounded]))
+
+    def fitted(shapes: Floats) -> Fits:
+        return fit_intervals(lower, upper, shapes, np.ones((*shapes.shape, 1)), _LEAST_SCALE)
+
     found: dict[Law, RateLaw] = {}
     heights: dict[Law, float] = {}
     for law in LAWS:
         grid = _grid(law, sizes)
         shapes = _log_shape(law, grid, sizes)
-        fits = fit_intervals(lower, upper, shapes, np.ones((*shapes.shape, 1)), _LEAST_SCALE)
+        fits = fitted(shapes)
         likelihood = fits.log_likelihood
         scale, original = (grid, float) if law == "power" else (np.log(grid), math.exp)
         heights[law] = float(likelihood.max())
         floor = heights[law] - profile_bound(closed, 2, level)
         ends = closed_interval(scale, likelihood, floor)
-        best = sum(top(likelihood)) // 2
         parameter, low, high = map(original, (peak(scale, likelihood), *ends))
-        factors = np.exp(fits.coefficients[:, 0])
-        is_inside = (likelihood >= floor) | (np.arange(len(grid)) == best)
-        plausible = np.stack([grid, factors], axis=1)[is_inside]
-        found[law] = RateLaw({}, law, parameter, low, high, float(factors[best]), plausible)
+        at = fitted(_log_shape(law, np.array([parameter]), sizes)).coefficients
+        inside = np.flatnonzero(likelihood >= floor)
+        laws = np.stack([grid, fits.coefficients[:, 0]], axis=1)[inside]
+        plausible = partial(_plausible, lower, upper, shapes[inside], laws, floor)
+        found[law] = RateLaw({}, law, parameter, low, high, math.exp(at[0, 0]), plausible)
     most = max(heights.values())
     raw = {law: math.exp(height - most) for law, height in heights.items()}
     chosen = next(found[law] for law, height in heights.items() if height >= most - MISSED)
     return replace(chosen, weights={law: value / sum(raw.values()) for law, value in raw.items()})
+
+
+def _plausible(lower: Floats, upper: Floats, shapes: Floats, laws: Floats, floor: float) -> Floats:
+    """Return the parameters and logarithms of factors, [laws, 2], whose likelihood reaches a floor.
+
+    Args:
+        lower: [searches] logarithm of the least rate.
+        upper: [searches] of the largest.
+        shapes: [parameters, searches] of the laws with these parameters.
+        laws: [parameters, 2] these parameters, each with its likeliest factor.
+        floor: the least log likelihood.
+    """
+    widths = upper - lower
+    spread = (upper[np.isfinite(upper)].max() - lower[np.isfinite(lower)].min()) / 2
+    reach = min(2 * widths[np.isfinite(widths)].max() + 10 * _LEAST_SCALE, spread)
+    tried = laws[:, 1:] + reach * np.linspace(-1, 1, _FACTORS)
+    offsets = (shapes[:, None] + tried[..., None]).reshape(-1, lower.size)
+    fits = fit_intervals(lower, upper, offsets, np.zeros((*offsets.shape, 0)), _LEAST_SCALE)
+    every = np.stack([np.repeat(laws[:, 0], _FACTORS), tried.ravel()], axis=1)
+    return np.concatenate([laws, every[fits.log_likelihood >= floor]])
 
 
 def _rates(search: "Search", rate: Rate) -> Floats:

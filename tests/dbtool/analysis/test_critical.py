@@ -49,6 +49,63 @@ def overhead_of(found: FittedCurve, start: float = 256) -> Any:
     return found.overhead(0.2, start)
 
 
+def profiled(
+    steps: Mapping[Any, float], bends: Any, criticals: Any, quantity: Any
+) -> tuple[float, float]:
+    """The 95 % profile interval of a quantity of p and Bc, on a grid that hides nothing.
+
+    Of steps that are known the likelihood is that of least squares, with 0.03 the least deviation.
+    """
+    sizes, logs = np.log(np.array([*steps.items()], float)).T
+    log_bends, log_criticals = np.meshgrid(np.log(bends), np.log(criticals), indexing="ij")
+    power = np.exp(log_bends)[..., None] * (log_criticals[..., None] - sizes)
+    rest = logs - np.logaddexp(0, power) / np.exp(log_bends)[..., None]
+    squares = ((rest - rest.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
+    scale = np.maximum(np.sqrt(squares / len(sizes)), 0.03)
+    height = -len(sizes) * np.log(scale) - squares / (2 * scale**2) - (log_bends / 0.6) ** 2 / 2
+    freedom = len(sizes) - (2 if len(bends) == 1 else 3)
+    bound = len(sizes) / 2 * np.log1p(f_distribution.ppf(0.95, 1, freedom) / freedom)
+    within = height >= height.max() - bound
+    found = quantity(np.exp(log_bends[within]), np.exp(log_criticals[within]))
+    return float(found.min()), float(found.max())
+
+
+def to_perfect(bend: Any, critical: Any) -> Any:
+    """Where examples exceed the fewest by a fifth, or Bc."""
+    return critical * np.minimum((1.2**bend - 1) ** (1 / bend), 1)
+
+
+@pytest.mark.parametrize(
+    ("bend", "noise", "powers"),
+    [(1.0, 0.0, 17), (1.09, 0.03, 12), (0.86, 0.05, 12), (3.0, 0.03, 17), (1.0, 0.2, 12)],
+)
+def test_ends_of_intervals_are_those_of_the_likelihood_however_precise_steps_are(
+    bend, noise, powers
+):
+    """A grid of bends and critical batch sizes of its own had put ends onto the value itself."""
+    rng = np.random.default_rng(powers)
+    planted = exact(430, [2.0**power for power in range(powers)], bend)
+    steps = {size: each * math.exp(noise * rng.normal()) for size, each in planted.items()}
+    found = curve(steps)
+    bends = bend * np.exp(np.linspace(-1, 1, 601) * (0.2 + 6 * noise))
+    bends = bends[(bends >= 0.3) & (bends <= 8)]
+    criticals = 430 * np.exp(np.linspace(-1, 1, 801) * (0.15 + 6 * noise))
+    for estimate, quantity in (
+        (found.tradeoff, lambda _, critical: critical),
+        (found.perfect_to(0.2), to_perfect),
+        (found.bend, lambda bend, _: bend),
+    ):
+        low, high = profiled(steps, bends, criticals, quantity)
+        room = 0.04 * math.log(high / low)
+        assert estimate.low == pytest.approx(low, rel=math.expm1(room))
+        assert estimate.high == pytest.approx(high, rel=math.expm1(room))
+        assert estimate.low < estimate.value < estimate.high
+    hyperbola = curve(steps, "hyperbola").tradeoff
+    ends = profiled(steps, np.ones(1), criticals, lambda _, critical: critical)
+    room = 0.04 * math.log(ends[1] / ends[0])
+    assert (hyperbola.low, hyperbola.high) == pytest.approx(ends, rel=math.expm1(room))
+
+
 @pytest.mark.parametrize("millions", zhang.OVERHEADS)
 def test_published_overheads_are_those_of_hyperbolas(millions):
     steps, overhead = zhang.STEPS[millions], zhang.OVERHEADS[millions]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from dbtool.analysis.learning_rates import BestRate, Rate, RateLaw, best_rate, fit_laws
 from dbtool.analysis.scaling import Settings, scaling_of_searches
@@ -44,6 +45,24 @@ def test_a_best_rate_at_the_border_is_known_on_one_side():
     assert (high.high, low.low) == (math.inf, 0)
     assert high.low > 10
     assert low.high < 1e-3
+
+
+def test_the_rate_of_a_batch_size_is_as_sure_as_a_regression_is_in_its_middle():
+    """There the interval is that of a mean, Student's quantile times s / sqrt(n)."""
+    rng = np.random.default_rng(3)
+    sizes = 2.0 ** np.arange(9)
+    logs = -5 + 0.5 * np.log(sizes) + 0.2 * rng.normal(size=9)
+    points = [BestRate(b, r, r, r, 1) for b, r in zip(sizes, np.exp(logs), strict=True)]
+    found = fit_laws(points, level=0.95)
+    assert found is not None
+    assert found.law == "power"
+    slope, start = np.polyfit(np.log(sizes), logs, 1)
+    rest = logs - start - slope * np.log(sizes)
+    half = student.ppf(0.975, 7) * math.sqrt((rest**2).sum() / 7 / 9)
+    told = found.between(16.0)
+    assert told.value == pytest.approx(math.exp(logs.mean()), rel=0.005)
+    assert told.low == pytest.approx(math.exp(logs.mean() - half), rel=0.03 * half)
+    assert told.high == pytest.approx(math.exp(logs.mean() + half), rel=0.03 * half)
 
 
 def test_momentum_multiplies_the_effective_rate():

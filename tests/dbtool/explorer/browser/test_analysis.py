@@ -215,6 +215,9 @@ CONDITIONS: dict[str, Callable[[State], bool]] = {
     "a sharp bend": _of_curve(lambda curve: curve.bend.value > 1),
     "all bends allowed": _of_curve(lambda curve: len(curve.allowed) == 15),
     "some bends not allowed": _of_curve(lambda curve: len(curve.allowed) < 15),
+    "bends of a finer grid": _of_curve(
+        lambda curve: curve.allowed[1].bend < 1.2 * curve.allowed[0].bend
+    ),
     "the least noise": _of_curve(lambda curve: curve.scale < LEAST_SCALE * 1.000001),
     "more noise": _of_curve(lambda curve: curve.scale > LEAST_SCALE * 1.01),
     "no least critical batch size": _of_curve(lambda curve: any(e.low == 0 for e in curve.allowed)),

@@ -9,7 +9,7 @@ export type Verdict = "identified" | "lower_bound" | "upper_bound" | "not_identi
 const LEAST_SCALE = 0.03;
 /** Of a curve, of which a fit takes one batch size more that reached the goal. */
 const PARAMETERS = 3;
-const LOG_BENDS = evenly(Math.log(0.3), Math.log(8), 15);
+const LOG_BENDS = Float64Array.from(evenly(Math.log(0.3), Math.log(8), 15));
 const LOG_BEND_DEVIATION = 0.6; // of the prior
 // The grid: fine up to NEAR beyond the batch sizes that were measured, coarse up to FAR beyond that.
 const POINTS_A_FACTOR = 6;
@@ -18,6 +18,9 @@ const FAR = 5;
 const FAR_POINTS = 9;
 /** As many ever smaller grids about the best point find the maximum. */
 const ZOOMS = 6;
+// Grids on which fewer points lie within the intervals are too coarse for the ends of these: others of so many points follow.
+const RESOLVED = 12;
+const FINE = 25;
 
 /** What is known of the steps to result at a batch size. */
 export interface StepsAt {
@@ -123,17 +126,28 @@ export function fitCurve(given: readonly StepsAt[], level: number): Curve | null
   const penalised = (logBend: number, logCritical: number) =>
     fit(logBend, logCritical).likelihood - (logBend / LOG_BEND_DEVIATION) ** 2 / 2;
 
-  const grid = gridOf(logSizes);
-  const profiles = LOG_BENDS.map((logBend) => new Profile(grid, (logCritical) => penalised(logBend, logCritical)));
+  const over = (bends: Float64Array, grid: Float64Array) =>
+    Array.from(bends, (logBend) => new Profile(grid, (logCritical) => penalised(logBend, logCritical)));
+  const outer = gridOf(logSizes);
+  let bends: Float64Array = LOG_BENDS;
+  let grid: Float64Array = outer;
+  let profiles = over(bends, grid);
   const most = Math.max(...profiles.map((profile) => profile.most));
-  const floor = most - profileBound(reached.length, PARAMETERS, level);
   const row = profiles.findIndex((profile) => profile.most === most);
   const [logBend, logCritical] = highest(LOG_BENDS[row]!, profiles[row]!, penalised);
+  const floor = Math.max(most, penalised(logBend, logCritical)) - profileBound(reached.length, PARAMETERS, level);
+  for (let zoom = 0; zoom < ZOOMS; zoom++) {
+    const before = [bends, grid];
+    bends = finer(LOG_BENDS, bends, (index) => profiles[index]!.most - floor, logBend);
+    grid = finer(outer, grid, (index) => Math.max(...profiles.map(({ values }) => values[index]!)) - floor, logCritical);
+    if (bends === before[0] && grid === before[1]) break;
+    profiles = over(bends, grid);
+  }
   const fewest = Math.exp(fit(logBend, logCritical).coefficient);
   const allowed = profiles.flatMap((profile, index): Allowed[] => {
     if (profile.most < floor) return [];
     const [low, high] = profile.interval(floor);
-    return [{ bend: Math.exp(LOG_BENDS[index]!), low: Math.exp(low), high: Math.exp(high) }];
+    return [{ bend: Math.exp(bends[index]!), low: Math.exp(low), high: Math.exp(high) }];
   });
   const ends = [Math.min(...reached), Math.max(...reached)] as const;
   return new Curve(fewest, Math.exp(logCritical), Math.exp(logBend), allowed, ends);
@@ -149,6 +163,20 @@ function profileBound(reached: number, curve: number, level: number): number {
   const freedom = reached - curve;
   if (freedom < 1) return Infinity;
   return (reached / 2) * Math.log1p(quantileOfF(freedom, level) / freedom);
+}
+
+/** `_finer`: points of which many are not below a floor, and none is where they end within `outer`. */
+function finer(outer: Float64Array, points: Float64Array, above: (index: number) => number, best: number): Float64Array {
+  const inside = points.filter((_, index) => above(index) >= 0);
+  const [least, most] = [Math.min(...inside, best), Math.max(...inside, best)];
+  const below = points.findLast((point) => point < least);
+  const beyond = points.find((point) => point > most);
+  const [first, last] = [points[0]!, points.at(-1)!];
+  const isCut = (below === undefined && first > outer[0]!) || (beyond === undefined && last < outer.at(-1)!);
+  if (inside.length >= RESOLVED && !isCut) return points;
+  const step = points[1]! - first;
+  const from = Math.max(below ?? first - 4 * step, outer[0]!);
+  return Float64Array.from(evenly(from, Math.min(beyond ?? last + 4 * step, outer.at(-1)!), FINE));
 }
 
 /** `_Likelihood.highest`: log p and log Bc where the penalised likelihood is highest, from those of a grid. */
@@ -217,7 +245,7 @@ export class Profile {
   readonly most: number;
   /** `top`: the first and the last of the points of the highest log likelihood, but for what fits may miss. */
   readonly top: readonly [first: number, last: number];
-  private readonly values: Float64Array;
+  readonly values: Float64Array;
 
   /** Of points that are evenly spaced, and what their log likelihood is. */
   constructor(readonly grid: Float64Array, likelihood: (point: number) => number) {

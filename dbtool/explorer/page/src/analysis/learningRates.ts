@@ -84,9 +84,8 @@ export function fitLaws(rates: readonly BestRate[]): RateLaw | null {
     const parameterAt = (point: number) => (kind === "power" ? point : Math.exp(point));
     const fit = (point: number) => fitIntervals(intervals, (index) => logShape(kind, parameterAt(point), sizes[index]!));
     const profile = new Profile(gridOf(kind, sizes), (point) => fit(point).likelihood);
-    const { grid, most, top: [first, last] } = profile;
-    const law = new RateLaw(kind, parameterAt(profile.peak), Math.exp(fit(grid[(first + last) >> 1]!).coefficient));
-    return { law, likelihood: most };
+    const law = new RateLaw(kind, parameterAt(profile.peak), Math.exp(fit(profile.peak).coefficient));
+    return { law, likelihood: profile.most };
   });
   const most = Math.max(...found.map((each) => each.likelihood));
   return found.find((each) => each.likelihood >= most - MISSED)!.law;
