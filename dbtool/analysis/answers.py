@@ -125,6 +125,11 @@ def answers_of_table(
             f"{numbers['batch_size'][twice[1]]:g} is there twice; rows with n and sd, or lower and "
             "upper, are one a batch size"
         )
+    if bounded and len(wrong := (numbers["lower"] > numbers["upper"]).arg_true()):
+        raise UsageError(
+            f"{rows[TABLE_FILE][0]}, line {rows[LINE][wrong[0]]}: lower is above upper; lower are "
+            "steps that were not enough, and upper steps that were"
+        )
     return [
         Answer(None, rows["workload"][0], None, None, _scaling(rows, settings))
         for _, rows in numbers.group_by("workload", maintain_order=True)

@@ -21,7 +21,7 @@ from dbtool.core.errors import UsageError
 from dbtool.store.tables import positive, text_table
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
-_TERM = re.compile(r"\s*([\d.]+(?:e-?\d+)?)\s*(ns|us|µs|ms|s|)\s*(\*\s*B)?\s*")
+_TERM = re.compile(r"\s*(\d+(?:\.\d*)?(?:e-?\d+)?|\.\d+)\s*(ns|us|µs|ms|s|)\s*(\*\s*B)?\s*")
 _POINTS = 1000
 _HOUR = 3600
 
@@ -77,6 +77,11 @@ def step_time(text: str | os.PathLike[str]) -> StepTime:
     names = ("batch_size", "seconds")
     rows = text_table(text, names, " and ".join(names))
     table = pl.DataFrame([positive(rows, name) for name in names]).sort("batch_size")
+    if twice := table["batch_size"].is_duplicated().arg_true().to_list():
+        raise UsageError(
+            f"{os.fspath(text)} has batch_size {table['batch_size'][twice[0]]:g} twice: give the "
+            "seconds of a step once for each batch size"
+        )
     return StepTime(table["batch_size"].to_numpy(), table["seconds"].to_numpy())
 
 

@@ -121,9 +121,10 @@ class ScalingReport:
             rows = rows_of_answers(kind, answers, settings)
         else:
             rows = self.trials.rows(kind, answers, settings)
+        if self.trials is None or kind in {"costs", "recommended"}:
+            return rows
         # As studies have them, so that the two can be joined.
-        whole = pl.col("^batch_size$").cast(pl.Int64)
-        return rows if self.trials is None else rows.with_columns(whole)
+        return rows.with_columns(pl.col("^batch_size$").cast(pl.Int64))
 
     def _require(self, kind: str) -> None:
         """Raise an error for rows that come from what was not given."""

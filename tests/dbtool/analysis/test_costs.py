@@ -103,7 +103,9 @@ def test_step_times_of_sums_and_files(tmp_path):
     file.write_text("batch_size,seconds\n200,0.3\n100,0.2\n")
     assert step_time(file).at(np.array([10.0, 150.0, 300.0])) == pytest.approx([0.2, 0.25, 0.4])
     assert StepTime(np.array([4.0]), np.array([2.0])).at(np.array([8.0])).tolist() == [4]
-    for wrong, sentence in {"5 min": "neither a sum", "no.csv": "cannot be read"}.items():
+    file.write_text("batch_size,seconds\n200,0.3\n200,0.2\n")
+    mistakes = {"5 min": "neither a sum", "1.2.3ms": "neither a sum", "no.csv": "cannot be read"}
+    for wrong, sentence in {**mistakes, str(file): "has batch_size 200 twice"}.items():
         with pytest.raises(UsageError, match=sentence):
             step_time(wrong)
 
@@ -129,6 +131,7 @@ def test_metaparameters_are_recommended(tmp_path):
         )  # fmt: skip
     with dbtool.open(tmp_path) as db:
         report = db.scaling("*", at=20)
+        assert db.scaling("*", at=7.5).rows("recommended")["batch_size"].to_list() == [7.5]
         [row] = report.rows("recommended").to_dicts()
         rates = report.rows("learning_rates").drop_nulls(["low", "high"])
         told = " ".join(str(report).split())
