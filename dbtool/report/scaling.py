@@ -18,6 +18,7 @@ from dbtool.analysis.scaling import Settings
 from dbtool.core.errors import UsageError, printable, unknown
 from dbtool.report.tables import (
     KINDS,
+    NEEDS,
     OF_ANSWERS,
     OF_ANY_STEPS,
     law_rows,
@@ -222,10 +223,7 @@ class ScalingReport:
         if self.law is None:
             return []
         rows = self.rows("law").iter_rows(named=True)
-        none = (
-            f"No law in {self.law.column}: it takes three workloads with values of it, not all "
-            "equal, and a critical batch size that is identified."
-        )
+        none = f"No law in {self.law.column}: {NEEDS['law']}."
         return [law_sentence(row, self.settings) for row in rows] or [none]
 
     def __str__(self) -> str:

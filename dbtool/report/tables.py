@@ -46,6 +46,25 @@ _COLUMNS: Mapping[str, str] = {
 }
 
 
+NEEDS: Mapping[str, str] = {
+    "steps": "no study has so many trials, or most diverged; ask for fewer with --trials",
+    "ratios": "a workload is not compared with itself; name another with --against",
+    "learning_rates": "no study with enough trials, of several learning rates, reached the goal",
+    "noise_scale": "no trial that reached the goal was trained with `dbtool produce --measure "
+    "gradient_noise_scale`",
+    "branches": "no trial was trained with `dbtool produce --branch-at`",
+    "comparison": "no two workloads of a release differ in the optimizer alone; a pair has the "
+    "same collection, dataset, model, metric and goal, and `dbtool ingest --release NAME` puts the "
+    "runs of both into one release",
+    "profiles": "at no batch size has every optimizer enough trials on one dataset and model of a "
+    "release; name workloads of fewer optimizers, or ask for fewer trials with --trials",
+    "costs": "they follow from a curve, which takes four batch sizes that reached the goal",
+    "law": "it takes three workloads with values of it, not all equal, and a critical batch size "
+    "that is identified",
+}
+"""By kind that may have no rows, what these would need."""
+
+
 def rows_of_answers(kind: str, answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
     """Return the rows of one of the kinds OF_ANSWERS, those of each answer in turn."""
     made = [
@@ -214,6 +233,8 @@ def law_rows(
 
 def lack_of_rows(kind: Kind, rows: pl.DataFrame) -> str | None:
     """Return a sentence on what rows of a kind lack; None where that is nothing."""
+    if rows.is_empty():
+        return f"{kind} has no rows: {NEEDS[kind]}"
     missing = rows.height - rows["missing"].null_count() if kind == "comparison" else 0
     if missing:
         return (

@@ -99,6 +99,7 @@ def test_ends_of_intervals_are_those_of_the_likelihood_however_precise_steps_are
         room = 0.04 * math.log(high / low)
         assert estimate.low == pytest.approx(low, rel=math.expm1(room))
         assert estimate.high == pytest.approx(high, rel=math.expm1(room))
+        assert estimate.value is not None
         assert estimate.low < estimate.value < estimate.high
     hyperbola = curve(steps, "hyperbola").tradeoff
     ends = profiled(steps, np.ones(1), criticals, lambda _, critical: critical)

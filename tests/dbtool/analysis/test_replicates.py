@@ -137,7 +137,7 @@ def test_tables_tell_replicates_by_rows_or_by_their_spread():
             with pytest.raises(UsageError, match="is there twice; rows with"):
                 dbtool.scaling_of_table(pl.concat([table, table]))
     swapped = table.rename({"lower": "upper", "upper": "lower"})
-    with pytest.raises(UsageError, match="line 2: lower is above upper"):
+    with pytest.raises(UsageError, match="line 1: lower is above upper"):
         dbtool.scaling_of_table(swapped)
 
 

@@ -129,6 +129,24 @@ def test_a_comparison_without_trials_of_both_says_so(call, tmp_path):
     assert chosen.split() == ["batch_size,k,missing", "8,1,sgd", "16,1,", "32,1,adam"]
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("comparison", "comparison has no rows: no two workloads of a release differ in the "),
+        ("learning_rates", "learning_rates has no rows: no study with enough trials, of several"),
+        ("law --law batch", "law has no rows: it takes three workloads with values of it"),
+    ],
+)
+def test_rows_that_there_are_none_of_say_what_they_need(call, tmp_path, words, sentence):
+    """Two optimizers, each in a release of its own."""
+    for name in ("adam", "sgd"):
+        workload, trials = f"digits/mine/{name}", [reaching(0, 0.05)]
+        write_shard(tmp_path / name, release=name, workload=workload, trials=trials, batch=8)
+    outcome = call("scaling", "--rows", *words.split(), "--db", str(tmp_path), "--format", "csv")
+    assert (outcome.code, outcome.output.count("\n")) == (0, 1)
+    assert outcome.errors.splitlines()[-1].startswith(sentence)
+
+
 def test_too_few_batch_sizes_tell_nothing(call):
     outcome = call("scaling", DIGITS, "--format", "csv")
     [first, *others] = rows(outcome.output).values()
