@@ -282,23 +282,24 @@ def without_missing(values: pl.DataFrame, row: Sequence[str]) -> pl.DataFrame:
     return values.filter(~(is_nan & beside & ~diverged)).select(columns)
 
 
-def without_lost(values: pl.DataFrame, runs: Sequence[str], notes: Notes) -> pl.DataFrame:
+def without_lost(
+    values: pl.DataFrame, runs: Sequence[str], notes: Notes, *, anew: bool
+) -> pl.DataFrame:
     """Drop values that a run has of later steps than the checkpoint from which it went on.
 
-    It did where a metric goes on at an earlier step than before. Runs whose rows are in no order of
-    their steps lose nothing.
+    It did where a metric goes on at an earlier step than before; of that step, the later value is
+    the run's. Runs whose rows are in no order of their steps lose nothing.
 
     Args:
         values: run, metric, step, value, `FILE` and `LINE`.
         runs: the names of the runs.
         notes: collects a sentence about what is dropped.
+        anew: whether the runs of `begun_anew` lose what came before, too.
     """
-    rows = values.sort("run", "metric", FILE, LINE, maintain_order=True)
-    same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift()) for name in _SERIES)
-    rows = rows.with_columns(same=same, begins=same & (pl.col("step").diff() < 0))
+    rows = _in_order(values)
     if not rows["begins"].any():
         return values
-    unordered = _unordered(rows, notes)
+    unordered = [*_unordered(rows, notes), *([] if anew else begun_anew(values))]
     rows = rows.with_columns(pl.col("begins") & ~pl.col("run").is_in(unordered)).drop("same")
     rows = rows.sort("run", FILE, LINE, maintain_order=True)
     parts = rows.group_by(_SERIES).agg(pl.col(FILE).n_unique())[FILE]
@@ -308,17 +309,42 @@ def without_lost(values: pl.DataFrame, runs: Sequence[str], notes: Notes) -> pl.
     by = ["run", *([FILE] if parts.max() == 1 else []), *([] if blocks.max() else ["metric"])]
     begins = pl.when("begins").then("step").otherwise(2**63 - 1)
     least = begins.reverse().cum_min().reverse().over(by)
-    rows = rows.with_columns(lost=pl.col("step") > least)
+    again = pl.int_range(pl.len()).over(*_SERIES, "step") < pl.len().over(*_SERIES, "step") - 1
+    later = (pl.col("step") > least) | (pl.col("step") == least) & again
+    rows = rows.with_columns(lost=later)
     lost = rows.filter("lost")
     if lost.is_empty():
         return values
     names = [shown(runs[number]) for number in lost["run"].unique(maintain_order=True)]
     notes.add(
         f"run {few_of(names, 3)} went on from an older checkpoint, and is read without "
-        f"{counted(len(lost), 'value')} of later steps before it "
+        f"{counted(len(lost), 'value')} of the branch that it left "
         '(files.lost_branches = "keep" keeps them)'
     )
     return rows.filter(~pl.col("lost")).drop("begins", "lost")
+
+
+def begun_anew(values: pl.DataFrame) -> list[int]:
+    """Return the runs that begin anew at their first steps with other values, as several runs do.
+
+    For the values see `without_lost`.
+    """
+    rows, step = _in_order(values), pl.col("step")
+    series = rows.group_by(_SERIES).agg(first=step.first(), back=step.filter("begins").min())
+    runs = series.drop_nulls("back").group_by("run").agg((pl.col("back") <= pl.col("first")).all())
+    rows = rows.join(runs.filter("back"), on="run", how="semi")
+    kinds = rows.group_by(*_SERIES, "step").agg(pl.col("value").n_unique())
+    return kinds.filter(pl.col("value") > 1)["run"].unique().to_list()
+
+
+def _in_order(values: pl.DataFrame) -> pl.DataFrame:
+    """Return values as they were logged, with whether the one before is of the same metric.
+
+    Such a value begins where its step is an earlier one.
+    """
+    rows = values.sort("run", "metric", FILE, LINE, maintain_order=True)
+    same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift()) for name in _SERIES)
+    return rows.with_columns(same=same, begins=same & (pl.col("step").diff() < 0))
 
 
 def _unordered(rows: pl.DataFrame, notes: Notes) -> list[int]:

@@ -136,12 +136,13 @@ class RunReader:
         # Metrics of the long format are known only from sound rows.
         if whole and not (files.metric and self.problems):
             self._refuse_missing(columns, values)
-        if files.repeated_steps == "refuse" and not self.problems:
-            self._refuse_repeated(values.sort(_KEYS, maintain_order=True))
+        refuse, last = (files.repeated_steps == each for each in ("refuse", "last"))
         if files.lost_branches == "drop" and len(values):
-            values = histories.without_lost(values, [run.name for run in runs], self.notes)
-        last = files.repeated_steps == "last"
+            names = [run.name for run in runs]
+            values = histories.without_lost(values, names, self.notes, anew=not refuse)
         values = values.sort(_KEYS, maintain_order=True)
+        if refuse and not self.problems:
+            self._refuse_repeated(values)
         kept = values.unique(_KEYS, keep="last" if last else "first", maintain_order=True)
         columns |= {column for said in beside.values() for column, _ in said}
         return Files(runs, kept.select(*_VALUES), frozenset(columns))
@@ -368,14 +369,18 @@ class RunReader:
         """Refuse a step with two values of a metric; equal ones count as one."""
         first = values.unique(_KEYS, keep="first", maintain_order=True)
         others = values.join(first, on=_KEYS, suffix="_first", maintain_order="left")
+        others = others.filter(pl.col("value") != pl.col("value_first"))
+        anew = set(histories.begun_anew(values)) if len(others) else set()
         column_of = {metric.name: column for column, metric in self.mapping.metric_of.items()}
-        apart = "name every column that tells runs apart in files.run"
-        if self.mapping.files.line is not None:
-            apart = "give the forms in files.line more of the text that tells such lines apart"
-        for row in others.filter(pl.col("value") != pl.col("value_first")).to_dicts():
+        for row in others.iter_rows(named=True):
             before = self._position(row[f"{FILE}_first"], row[f"{LINE}_first"])
-            reason = f"step {row['step']:,} is there with another value at {before}; {apart}, "
-            reason += 'or choose one with files.repeated_steps = "first" or "last"'
+            apart = "name every column that tells runs apart in files.run"
+            if self.mapping.files.line is not None:
+                apart = "give the forms in files.line more of the text that tells such lines apart"
+                apart = "give each run a file of its own" if row["run"] in anew else apart
+            reason = f"step {row['step']:,} is there with another value at {before}; {apart}, or "
+            reason += 'choose one with files.repeated_steps = "first" or, where the run was '
+            reason += 'started again, "last"'
             column = column_of.get(row["metric"], row["metric"])
             self.problems.add(self._position(row[FILE], row[LINE]).error(column, reason))
 

@@ -221,7 +221,9 @@ def test_numbers_of_a_text_log(tmp_path, text, values, cut):
 
 def test_two_values_at_a_step_of_a_text_log_are_refused(tmp_path):
     (tmp_path / "a.log").write_text(
-        "Train step 10 loss 0.5\nTest step 10 loss 0.9\nTrain step 20 loss 0.25\n"
+        "Train step 10 loss 0.5\nTest step 10 loss 0.9\nTrain step 20 loss 0.75\n"
+        # The run went on from a checkpoint.
+        "Train step 30 loss 0.125\nTrain step 20 loss 0.25\n"
     )
 
     def ingested(line: str) -> list[tuple[object, ...]]:
@@ -234,6 +236,9 @@ def test_two_values_at_a_step_of_a_text_log_are_refused(tmp_path):
     assert str(error.value) == (
         f"{path} line 2, column 'loss': step 10 is there with another value at {path} line 1; give "
         "the forms in files.line more of the text that tells such lines apart, or choose one with "
-        'files.repeated_steps = "first" or "last"'
+        'files.repeated_steps = "first" or, where the run was started again, "last"'
     )
     assert ingested(f'line = "Train {FORM}"') == [(0.5,), (0.25,)]
+    path.write_text("step 1 loss 1\nstep 2 loss 1\nstep 1 loss 2\n")
+    with pytest.raises(DbtoolError, match="line 1; give each run a file of its own, or"):
+        ingested(f'line = "{FORM}"')

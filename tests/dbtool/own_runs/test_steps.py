@@ -52,8 +52,12 @@ BRANCH = [(10, 0.5), (20, 0.3), (25, 0.28), (35, 0.22), (45, 0.15)]
     ("text", "files", "expected"),
     [
         (f"{LOST}25,0.28\n35,0.22\n45,0.15\n", {}, BRANCH),
-        (f"{LOST}30,0.21\n45,0.15\n", {"repeated_steps": '"last"'},
+        (f"{LOST}30,0.21\n45,0.15\n", {}, [(10, 0.5), (20, 0.3), (30, 0.21), (45, 0.15)]),
+        (f"{LOST}30,0.21\n45,0.15\n", {"repeated_steps": '"first"'},
          [(10, 0.5), (20, 0.3), (30, 0.21), (45, 0.15)]),
+        (f"{LOST}20,0.31\n30,0.21\n40,0.15\n30,0.22\n", {},
+         [(10, 0.5), (20, 0.31), (30, 0.22)]),
+        (f"{LOST}10,0.4\n20,0.2\n", {"repeated_steps": '"last"'}, [(10, 0.4), (20, 0.2)]),
         # Files in no order, or the newest first, lose nothing.
         ("step,error\n30,0.2\n20,0.3\n10,0.5\n", {}, [(10, 0.5), (20, 0.3), (30, 0.2)]),
         ("step,error\n30,0.2\n10,0.5\n20,0.3\n", {}, [(10, 0.5), (20, 0.3), (30, 0.2)]),
@@ -62,7 +66,8 @@ BRANCH = [(10, 0.5), (20, 0.3), (25, 0.28), (35, 0.22), (45, 0.15)]
         (f"{LOST}15,0.4\n25,0.3\n18,0.35\n28,0.2\n23,0.3\n33,0.2\n", {},
          [(10, 0.5), (15, 0.4), (18, 0.35), (23, 0.3), (33, 0.2)]),
     ],
-    ids=["an older checkpoint", "the same steps again", "newest first", "no order", "few rows",
+    ids=["an older checkpoint", "the same steps again", "not those that were lost",
+         "the same steps twice", "started again", "newest first", "no order", "few rows",
          "many restarts"],
 )  # fmt: skip
 def test_a_branch_that_was_lost(tmp_path, text, files, expected):
@@ -121,10 +126,14 @@ def test_repeated_steps(tmp_path):
     assert str(error.value).replace(f"{tmp_path}/", "") == "; ".join(
         f"log.csv line {line}, column 'error': step 10 is there with another value at log.csv line "
         "3; name every column that tells runs apart in files.run, or choose one with "
-        'files.repeated_steps = "first" or "last"'
+        'files.repeated_steps = "first" or, where the run was started again, "last"'
         for line in (4, 5)
     )
     assert len(values(read(tmp_path, "step,error\n0,nan\n0,nan\n1,0.5\n"))) == 2
+    # Runs that begin anew may be several, and with "keep" none went on from a checkpoint.
+    for text, lost in ((f"{LOST}10,0.4\n20,0.2\n", '"drop"'), (f"{LOST}30,0.21\n", '"keep"')):
+        with pytest.raises(DbtoolError, match=r"line 6.* with another value .* in files.run, "):
+            read(tmp_path, text, files={"lost_branches": lost})
 
 
 def test_what_is_odd_is_told(tmp_path):
