@@ -49,6 +49,7 @@ _Times = Annotated[
     int,
     Meta(ge=1, le=2**63 - 1, description="a whole number from 1 (for a part of one give divide)"),
 ]
+_Divide = Annotated[int, Meta(ge=1, le=2**63 - 1, description="a whole number from 1")]
 _Seed = Annotated[
     int,
     Meta(
@@ -101,20 +102,21 @@ class StepColumn(_Table, frozen=True):
 
     column: _Text
     times: _Property[_Times] = 1
-    divide: _Times = 1
+    divide: _Property[_Divide] = 1
     plus: SmallCount = 0
 
     def __str__(self) -> str:
-        by = self.times.column if isinstance(self.times, Column) else self.times
-        times = f" times {by}" if by != 1 else ""
-        return f"{times} divided by {self.divide}" if self.divide != 1 else times
+        given = {" times": self.times, " divided by": self.divide}
+        by = {key: each.column if isinstance(each, Column) else each for key, each in given.items()}
+        return "".join(f"{key} {each}" for key, each in by.items() if each != 1)
 
-    def step(self, text: str, plus: int, times: int) -> int | None:
+    @staticmethod
+    def step(text: str, plus: int, times: int, divide: int) -> int | None:
         """Return the step that a text in the column stands for; None for other texts."""
         count = whole_number(text, times)
-        if count is None or (count + plus * times) % self.divide:
+        if count is None or (count + plus * times) % divide:
             return None
-        step = (count + plus * times) // self.divide
+        step = (count + plus * times) // divide
         return step if 0 <= step < 2**63 else None
 
 
@@ -283,8 +285,13 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
             Property("metaparameters", name, value, _Number if name in OWN_COLUMN else _Setting)
             for name, value in self.metaparameters.items()
         ]
-        if isinstance(self.files.steps.times, Column):
-            found.append(Property("files", "times", self.files.steps.times, _Times))
+        steps = self.files.steps
+        for name, value, kind in (
+            ("times", steps.times, _Times),
+            ("divide", steps.divide, _Divide),
+        ):
+            if isinstance(value, Column):
+                found.append(Property("files.step", name, value, kind))
         return tuple(found)
 
     @cached_property

@@ -29,6 +29,7 @@ _VALUES = {
     "value": pl.Float64,
     "times": pl.Int64,
 }
+_UNITS = {"times": pl.Int64, "divide": pl.Int64}
 _KINDS = {"column": pl.String, "metric": pl.String, "transform": pl.String, "plus": pl.Int64}
 # Our columns beside those of the files: the run, the step as text, and its position. A column
 # without a name is not read.
@@ -108,12 +109,12 @@ class RunReader:
     """A reader of files, maybe with parts of the same runs, as a mapping describes them.
 
     Attributes:
-        times: returns the updates in each unit that a run's steps count.
+        units: returns by what a run's steps are multiplied, and then divided, to count updates.
     """
 
     paths: Sequence[Path]
     mapping: RunMapping
-    times: Callable[[Run], int]
+    units: Callable[[Run], tuple[int, int]]
     problems: Problems
     notes: Notes
 
@@ -317,9 +318,9 @@ class RunReader:
 
     def _with_steps(self, values: pl.DataFrame, runs: Sequence[Run]) -> pl.DataFrame:
         """Return values with their steps, without those that have none."""
-        steps, keys = self.mapping.files.steps, [_STEP, "plus", "times"]
-        times = pl.Series("times", map(self.times, runs), pl.Int64)
-        values = values.with_columns(times.gather(values[_RUN]).fill_null(1))
+        steps, keys = self.mapping.files.steps, [_STEP, "plus", *_UNITS]
+        units = pl.DataFrame([self.units(run) for run in runs], _UNITS, orient="row")
+        values = values.with_columns(each.gather(values[_RUN]).fill_null(1) for each in units)
         by_text = values.select(keys).drop_nulls().unique()
         numbers = [steps.step(*row) for row in by_text.iter_rows()]
         by_text = by_text.with_columns(pl.Series("step", numbers, pl.Int64))
@@ -330,7 +331,7 @@ class RunReader:
         self._refuse(wrong.filter(empty).drop("text"), steps.column, "it is empty")
         reason = f"{{}}{steps} is not a step, a whole number from 0 to {2**63 - 1:,}"
         self._refuse(wrong.filter(~empty), steps.column, reason)
-        return values.drop_nulls("step").rename({_RUN: "run"})
+        return values.drop_nulls("step").drop("divide").rename({_RUN: "run"})
 
     def _require(self, rows: pl.DataFrame, column: str, *, empty: bool = False) -> None:
         """Refuse rows without a column or, unless they may be empty, without a text in it."""

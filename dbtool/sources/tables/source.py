@@ -154,15 +154,18 @@ def runs_of(
         table = read_table_of_runs(mapping, columns)
     has_table = not problems
 
-    def times(run: Run) -> int:
-        of_all = mapping.files.steps.times
-        if isinstance(of_all, int):
-            return of_all
+    def units(run: Run) -> tuple[int, int]:
+        times, divide = mapping.files.steps.times, mapping.files.steps.divide
+        if isinstance(times, int) and isinstance(divide, int):
+            return times, divide
         # What is wrong with them is told below.
-        found = properties_of(run, mapping, table, (), Problems())["files"]
-        return int(found.get("times", 1))
+        found = properties_of(run, mapping, table, (), Problems())["files.step"]
+        return (
+            times if isinstance(times, int) else found.get("times", 1),
+            divide if isinstance(divide, int) else found.get("divide", 1),
+        )
 
-    files = RunReader(paths, mapping, times, problems, notes).read(read, on_progress)
+    files = RunReader(paths, mapping, units, problems, notes).read(read, on_progress)
     if not has_table:
         # Otherwise each run would be reported as missing there.
         problems.refuse()

@@ -30,7 +30,7 @@ from dbtool.store.texts import LINE, read_parts
 
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _OPTIONAL = ("trial", "metaparameters")
-_TABLES = ("files", "workload", "study", *_OPTIONAL)
+_TABLES = ("files.step", "workload", "study", *_OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,16 +171,17 @@ COLUMNS = [
     *("workload.collection", "workload.dataset", "workload.model", "workload.optimizer"),
     *("workload.sparsity", "workload.metric", "workload.goal", "workload.goal_inclusive"),
     *("workload.train_examples", "study.batch_size", "study.train_steps", "study.early_stopping"),
-    *("trial.trial_id", "trial.status", "trial.seed", "metaparameters.momentum", "files.times"),
+    *("trial.trial_id", "trial.status", "trial.seed", "metaparameters.momentum"),
+    *("files.step.times", "files.step.divide"),
 ]
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_what_is_read_from_a_column_that_no_file_has_is_named_once_for_all_runs(tmp_path, name):
-    table, key = name.split(".")
+    table, key = name.rsplit(".", 1)
     changes: dict[str, Any] = {table: {key: '{ column = "batch" }'}}
-    if table == "files":
-        changes = {"files": {"step": '{ column = "step", times = { column = "batch" } }'}}
+    if table == "files.step":
+        changes = {"files": {"step": f'{{ column = "step", {key} = {{ column = "batch" }} }}'}}
     with pytest.raises(UsageError) as error:
         load(tmp_path, {"1.csv": "run,step,error,batches\na,0,0.9,8\nb,0,0.9,8\n"}, **changes)
     [sentence] = error.value.args

@@ -19,6 +19,10 @@ COUNTED: Mapping[str, tuple[str, Mapping[str, Any], list[tuple[int, float]]]] = 
     ),
     "tokens": ('{"tokens": 4194304, "error": 0.5}\n{"tokens": 8388608.0, "error": 0.25}\n',
                {"step": '{ column = "tokens", divide = 4194304 }'}, [(1, 0.5), (2, 0.25)]),
+    "tokens, and in another column those of a batch": (
+        '{"tokens": 512, "batch": 256, "error": 0.5}\n{"tokens": 1024, "error": 0.25}\n',
+        {"step": '{ column = "tokens", divide = { column = "batch" } }'}, [(2, 0.5), (4, 0.25)],
+    ),
     "calls of several updates": (
         '{"call": 0.5, "updates": 50, "error": 0.5}\n{"call": 4, "error": 0.25}\n',
         {"step": '{ column = "call", times = { column = "updates" } }'}, [(25, 0.5), (200, 0.25)],

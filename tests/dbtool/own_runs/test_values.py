@@ -302,7 +302,7 @@ WHOLE = st.integers(-(2**62), 2**62)
 @given(WHOLE, st.integers(1, 10**9))
 def test_whole_numbers_are_exact_orrefused(number, divisor):
     count = number * divisor
-    step = StepColumn("tokens", divide=divisor).step(str(count), 0, 1)
+    step = StepColumn.step(str(count), 0, 1, divisor)
     assert step == (number if 0 <= count < 2**63 else None)
     assert whole_number(repr(float(number))) in ({number} if abs(number) <= 2**53 else {None})
 
