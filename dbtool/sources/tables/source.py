@@ -23,6 +23,7 @@ from dbtool.sources.tables.studies import (
     new_shards,
     properties_of,
     read_table_of_runs,
+    stopped_early,
 )
 from dbtool.store.table_files import FRAME, Notes, Problems, TableFormat
 from dbtool.store.tables import as_table
@@ -188,7 +189,8 @@ def runs_of(
     without += [run.name for key, run in table.items() if key not in there]
     if not studies:
         raise DbtoolError(f"{few_of([str(path) for path in paths], 3)}: no row tells of a run")
-    sentences = [*notes.sentences(), *oddities(files, mapping, _examples(studies))]
+    odd = oddities(files, mapping, _examples(studies))
+    sentences = [*notes.sentences(), *odd, *stopped_early(studies, mapping)]
     if without:
         names = few_of(without, _MOST_NAMES)
         sentences.append(f"left out, as they have no measurements: {names}")

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dbtool.core.checks import InvalidError, convert, require_goal
 from dbtool.core.contract import metric_columns
-from dbtool.core.errors import UsageError
+from dbtool.core.errors import UsageError, counted
 from dbtool.core.footer import Footer, Status, Study, Trial, Workload
 from dbtool.core.index import OWN_COLUMN, Index, differences
 from dbtool.core.rows import with_other_metrics
@@ -31,6 +31,8 @@ from dbtool.store.texts import LINE, read_parts
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _OPTIONAL = ("trial", "metaparameters")
 _TABLES = ("files.step", "workload", "study", *_OPTIONAL)
+# A run with a smaller share of the steps of the longest one may have been stopped.
+_SHORT = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,42 @@ def _refuse_difference(
         raise run.first.error(None, reason + ", ".join(differing))
 
 
+def stopped_early(studies: Iterable[StudyRuns], mapping: RunMapping) -> Iterator[str]:
+    """Yield a sentence where runs that count as COMPLETE may have been stopped.
+
+    They took less than three quarters of the steps of the longest run of their study, and did not
+    reach the goal. Nothing says how they ended.
+    """
+    if mapping.trial.status is not None or mapping.study.train_steps is not None:
+        return
+    count, early = 0, 0
+    for each in studies:
+        workload, longest = each.study.workload, max(run.steps for run in each.runs)
+        count += len(each.runs)
+        if not each.study.early_stopping:
+            short = [run for run in each.runs if run.steps < _SHORT * longest]
+            early += sum(
+                _status(run) == "COMPLETE" and not _reaches(run, workload) for run in short
+            )
+    if early:
+        is_one = early == 1
+        yield (
+            f"{early:,} of {counted(count, 'run')} {'ends' if is_one else 'end'} before three "
+            "quarters of the steps of the longest of the study without reaching a goal, and "
+            f"{'is' if is_one else 'are'} COMPLETE: where they were stopped, map trial.status, or "
+            "study.train_steps, which makes runs of fewer steps INCOMPLETE"
+        )
+
+
+def _reaches(run: MeasuredRun, workload: Workload) -> bool:
+    """Return whether a run reaches the workload's goal."""
+    if workload.goal is None:
+        return False
+    found = run.values.filter(metric=workload.metric)["value"]
+    past = found > workload.goal if workload.maximize else found < workload.goal
+    return bool((past | ((found == workload.goal) & workload.goal_inclusive)).any())
+
+
 def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -> list[NewShard]:
     """Return the footer and the rows of a shard for each study, of the runs that the release lacks.
 
@@ -256,17 +294,9 @@ def new_shards(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) 
 def _trial(each: MeasuredRun) -> Trial:
     """Return a run as a shard describes it, with a digest of it, and without its number."""
     given = each.properties["trial"]
-    trained = words.trained(each.values["metric"].unique())
-    ends = each.values.filter(pl.col("metric").is_in(trained or metric_columns()))
-    ends = ends.group_by("metric").agg(pl.col("value").last())
-    status: Status = "COMPLETE"
-    if not ends["value"].is_finite().all():
-        status = "INFEASIBLE"
-    elif each.steps < each.properties["study"].get("train_steps", 0):
-        status = "INCOMPLETE"
     trial = Trial(
         trial_id=given.get("trial_id", 0),
-        status=given.get("status", status),
+        status=given.get("status") or _status(each),
         steps=each.steps,
         metaparameters=dict(each.properties["metaparameters"]),
         seed=given.get("seed"),
@@ -279,6 +309,17 @@ def _trial(each: MeasuredRun) -> Trial:
         digest.update(part["step"].to_numpy().tobytes())
         digest.update(part["value"].to_numpy().tobytes())
     return msgspec.structs.replace(trial, source=digest.hexdigest())
+
+
+def _status(each: MeasuredRun) -> Status:
+    """Return how a run ended by its values, where nothing else says so."""
+    trained = words.trained(each.values["metric"].unique())
+    ends = each.values.filter(pl.col("metric").is_in(trained or metric_columns()))
+    ends = ends.group_by("metric").agg(pl.col("value").last())
+    if not ends["value"].is_finite().all():
+        return "INFEASIBLE"
+    is_short = each.steps < each.properties["study"].get("train_steps", 0)
+    return "INCOMPLETE" if is_short else "COMPLETE"
 
 
 def _with_numbers(

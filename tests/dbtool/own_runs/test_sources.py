@@ -77,7 +77,7 @@ def test_sources_that_are_no_files(tmp_path, source, sentence):
 
 
 def test_several_columns_name_a_run(tmp_path):
-    text = "lr,seed,step,error\n0.1,0,0,0.9\n0.1,1,0,0.8\n0.2,0,0,0.7\n0.1,0,5,0.6\n"
+    text = "lr,seed,step,error\n0.1,0,0,0.9\n0.1,1,5,0.8\n0.2,0,0,0.7\n0.1,0,5,0.6\n"
     table = "lr,seed,size\n0.1,0,8\n0.1,1,8\n0.2,0,16\n0.2,1,16\n"
     found = read(
         tmp_path,

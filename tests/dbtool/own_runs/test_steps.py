@@ -158,6 +158,31 @@ def test_what_is_odd_is_told(tmp_path):
         assert any(sentence in each for each in notes) == told
 
 
+@pytest.mark.parametrize(
+    ("rows", "tables", "told"),
+    [
+        (
+            "b,70,0.3\nc,30,0.5\nd,80,0.3\n",
+            {},
+            "2 of 4 runs end before three quarters of the steps",
+        ),
+        ("b,70,0.3\n", {}, "1 of 2 runs ends before three quarters of the steps"),
+        ("b,70,0.3\n", {"workload": {"goal": None}}, "1 of 2 runs ends before"),
+        ("b,70,0.09\n", {}, None),
+        ("b,70,nan\n", {}, None),
+        ("b,70,0.3\n", {"study": {"early_stopping": "true"}}, None),
+        ("b,70,0.3\n", {"study": {"train_steps": "100"}}, None),
+        ("b,70,0.3\n", {"trial": {"status": '"COMPLETE"'}}, None),
+    ],
+    ids=["runs", "run", "no goal", "at the goal", "diverged", "early stopping", "steps", "status"],
+)
+def test_runs_that_may_have_been_stopped_are_told(tmp_path, rows, tables, told):
+    text = f"run,step,error\na,10,0.9\na,100,0.2\n{rows}"
+    source = read(tmp_path, text, files={"run": '"run"'}, **tables)
+    found = [each for each in source.sentences if "map trial.status, or study.train_steps" in each]
+    assert [each[: len(told or "")] for each in found] == ([told] if told else [])
+
+
 def test_a_column_of_rows_that_names_the_run_is_told(tmp_path):
     text = "seed,time,step,error\n" + "".join(f"0,{n}.5,{n},0.5\n" for n in range(5))
     told = "5 runs of one step each, since time differs in each row: is that what names"
