@@ -60,7 +60,7 @@ def write_huggingface(folder: Path, name: str, values: Values) -> None:
         # The state of an earlier checkpoint is part of the later ones.
         checkpoint = folder / name / f"checkpoint-{step}"
         checkpoint.mkdir(parents=True)
-        state = {"best_metric": None, "log_history": history, "train_batch_size": 8}
+        state = {"best_metric": None, "log_history": history, "train_batch_size": 8, "max_steps": 4}
         (checkpoint / "trainer_state.json").write_text(json.dumps(state, indent=2))
 
 

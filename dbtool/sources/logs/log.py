@@ -34,6 +34,7 @@ class LoggedRun(NamedTuple):
         settings: what the log states about the run, by name.
         batches: whether steps are the numbers of batches, from 0, as in Lightning.
         note: what is odd about the log; empty where nothing is.
+        about: what a mapping may read, and is not a setting.
     """
 
     name: Path | str
@@ -41,6 +42,7 @@ class LoggedRun(NamedTuple):
     settings: Mapping[str, str] = {}
     batches: bool = False
     note: str = ""
+    about: Mapping[str, str] = {}
 
 
 def long_rows(rows: Iterable[tuple[int, Any, str, Any]]) -> pl.DataFrame:

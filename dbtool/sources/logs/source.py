@@ -165,7 +165,7 @@ def _rows_of(
 ) -> pl.DataFrame:
     """Return the rows of a file of a run with its settings as columns, and batches as updates."""
     rows = trainers.in_updates(run.rows, pl.concat(of_run)) if run.batches else run.rows
-    texts = {RUN: name, **{_column(key): text for key, text in settings.items()}}
+    texts = {RUN: name, **run.about, **{_column(key): text for key, text in settings.items()}}
     columns = [pl.lit(text or None, pl.String).alias(key) for key, text in texts.items()]
     return rows.rename({STEP: step}).with_columns(columns)
 

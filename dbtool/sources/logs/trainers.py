@@ -19,6 +19,7 @@ from dbtool.store.texts import EMPTY, LINE, read_document, read_parts
 
 _TEXTS = (".log", ".txt", ".out", ".err")
 _STATE = "trainer_state.json"
+_MAX_STEPS = "max_steps"
 _CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 # Means over the whole training, and a schedule; not measurements of a step.
 _NOT_METRICS = {"step", "epoch", "learning_rate", "train_loss", "total_flos"}
@@ -66,7 +67,8 @@ def _latest(folder: Path) -> Path:
 
 def read_huggingface(path: Path) -> Iterator[LoggedRun]:
     """Yield the run of a `trainer_state.json`; its steps count updates."""
-    history = log.parse(log.content(path), path).get("log_history")
+    state = log.parse(log.content(path), path)
+    history = state.get("log_history")
     if not isinstance(history, list):
         raise Position(path, 0).error(None, "it has no log_history, as the Trainer writes it")
     rows = (
@@ -76,7 +78,8 @@ def read_huggingface(path: Path) -> Iterator[LoggedRun]:
         for name, value in log.flat(entry, "/").items()
         if is_metric(name)
     )
-    yield LoggedRun(_run_of(path), log.long_rows(rows))
+    about = {_MAX_STEPS: str(state[_MAX_STEPS])} if _MAX_STEPS in state else {}
+    yield LoggedRun(_run_of(path), log.long_rows(rows), about=about)
 
 
 def is_lightning(path: Path) -> bool:

@@ -1,6 +1,6 @@
 """Reads the values of runs from the files, in any order and format."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -110,6 +110,7 @@ class RunReader:
 
     Attributes:
         units: returns by what a run's steps are multiplied, and then divided, to count updates.
+        elsewhere: the columns of the table of runs.
     """
 
     paths: Sequence[Path]
@@ -117,6 +118,7 @@ class RunReader:
     units: Callable[[Run], tuple[int, int]]
     problems: Problems
     notes: Notes
+    elsewhere: Collection[str] = ()
 
     def read(self, read: Read, on_progress: OnProgress) -> Files:
         """Read files with a function; report after each its number and the number of all."""
@@ -125,6 +127,7 @@ class RunReader:
             with self.problems:
                 _refuse_one_name(self.paths)
         rows, beside = self._rows(read, on_progress)
+        rows = self._with_logged(rows, beside)
         columns = set(rows.columns) - _OURS
         whole = not self.problems
         runs: list[Run] = []
@@ -182,6 +185,19 @@ class RunReader:
             for column, text in read_document(each).items()
             if text not in self.mapping.files.empty
         ]
+
+    def _with_logged(self, rows: pl.DataFrame, beside: Beside) -> pl.DataFrame:
+        """Return rows with metrics of the long format as the columns that are nowhere else."""
+        metric, value = self.mapping.files.metric, self.mapping.files.value
+        if metric not in rows.columns or value not in rows.columns:
+            return rows
+        known = {column for said in beside.values() for column, _ in said}
+        wanted = self.mapping.property_columns - known.union(rows.columns, self.elsewhere)
+        name, text = pl.col(metric), pl.col(value)
+        for each in sorted(wanted.intersection(rows[metric].unique())):
+            said, other = pl.when(name == each), pl.when(name != each)
+            rows = rows.with_columns(said.then(text).alias(each), other.then(text).alias(value))
+        return rows
 
     def _with_runs(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Run]]:
         """Return the rows of runs, with the numbers of these, and the runs."""

@@ -166,7 +166,8 @@ def runs_of(
             divide if isinstance(divide, int) else found.get("divide", 1),
         )
 
-    files = RunReader(paths, mapping, units, problems, notes).read(read, on_progress)
+    reader = RunReader(paths, mapping, units, problems, notes, frozenset(columns))
+    files = reader.read(read, on_progress)
     if not has_table:
         # Otherwise each run would be reported as missing there.
         problems.refuse()

@@ -198,6 +198,27 @@ def test_a_text_log_without_a_line_of_the_form_is_named(tmp_path):
     assert sentence in told
 
 
+def test_how_many_steps_a_run_was_to_take_may_be_in_its_log(tmp_path):
+    status = "SELECT status, train_steps, settings FROM trials JOIN studies USING (batch_size)"
+    for name in ("a", "b"):
+        write_huggingface(tmp_path / "logs", name, RUNS["lr=0.1"][: 4 if name == "a" else 3])
+    ingest(tmp_path, "logs", mapping='[study]\ntrain_steps = { column = "max_steps" }\n')
+    expected = [("COMPLETE", 4, "{}"), ("INCOMPLETE", 4, "{}")]
+    assert query(tmp_path, status) == expected
+    (tmp_path / "text" / "logs").mkdir(parents=True)
+    for name, steps in (("a", 4), ("b", 3)):
+        lines = [f"step {step}/4: loss {0.5**step}\n" for step in range(1, steps + 1)]
+        (tmp_path / "text" / "logs" / f"{name}.log").write_text("".join(lines))
+    mapping = '[files]\nline = "step {step}/{total}: loss {loss}"\n[study]\n'
+    wanted = 'train_steps = { column = "total" }\n'
+    ingest(tmp_path / "text", "logs", source="text", mapping=mapping + wanted)
+    assert query(tmp_path / "text", status) == expected
+    others = "SELECT count(other_metrics) FROM measurements"
+    assert query(tmp_path / "text", others) == [(0,)]
+    with pytest.raises(DbtoolError, match="what the mapping reads from it is one value a run"):
+        ingest(tmp_path, "text", source="text", mapping=mapping + wanted.replace("total", "loss"))
+
+
 FORM = "step {step} loss {loss}"
 
 
