@@ -296,7 +296,7 @@ def _trial(each: MeasuredRun) -> Trial:
     given = each.properties["trial"]
     trial = Trial(
         trial_id=given.get("trial_id", 0),
-        status=given.get("status") or _status(each),
+        status=_status(each),
         steps=each.steps,
         metaparameters=dict(each.properties["metaparameters"]),
         seed=given.get("seed"),
@@ -312,13 +312,16 @@ def _trial(each: MeasuredRun) -> Trial:
 
 
 def _status(each: MeasuredRun) -> Status:
-    """Return how a run ended by its values, where nothing else says so."""
+    """Return how a run ended, as is given or by its values; a stopped one may have diverged."""
+    given: Status | None = each.properties["trial"].get("status")
+    if given in {"COMPLETE", "INFEASIBLE"}:
+        return given
     trained = words.trained(each.values["metric"].unique())
     ends = each.values.filter(pl.col("metric").is_in(trained or metric_columns()))
     ends = ends.group_by("metric").agg(pl.col("value").last())
     if not ends["value"].is_finite().all():
         return "INFEASIBLE"
-    is_short = each.steps < each.properties["study"].get("train_steps", 0)
+    is_short = given == "INCOMPLETE" or each.steps < each.properties["study"].get("train_steps", 0)
     return "INCOMPLETE" if is_short else "COMPLETE"
 
 

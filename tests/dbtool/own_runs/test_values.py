@@ -64,6 +64,11 @@ def test_status_follows_from_the_values_and_steps(tmp_path):
     # Nothing says how long a run should be: the shortest that is COMPLETE does.
     load(tmp_path, {"1.csv": text}, files=final, database="other")
     assert query(tmp_path, "SELECT train_steps FROM studies", "other") == [(90,)]
+    # Tools do not say that a run which they saw stop had diverged.
+    load(tmp_path, {"1.csv": text}, trial={"status": '"INCOMPLETE"'}, files=final, database="third")
+    assert query(tmp_path, "SELECT status FROM trials ORDER BY trial_id", "third") == [
+        ("INCOMPLETE",), ("INCOMPLETE",), ("INFEASIBLE",), ("INCOMPLETE",)
+    ]  # fmt: skip
 
 
 def _csv(column: list[Any]) -> bytes:
