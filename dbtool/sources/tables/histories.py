@@ -309,9 +309,14 @@ def without_lost(
     by = ["run", *([FILE] if parts.max() == 1 else []), *([] if blocks.max() else ["metric"])]
     begins = pl.when("begins").then("step").otherwise(2**63 - 1)
     least = begins.reverse().cum_min().reverse().over(by)
-    again = pl.int_range(pl.len()).over(*_SERIES, "step") < pl.len().over(*_SERIES, "step") - 1
-    later = (pl.col("step") > least) | (pl.col("step") == least) & again
-    rows = rows.with_columns(lost=later)
+    key = [*_SERIES, "step"]
+    again = pl.int_range(pl.len()).over(key) < pl.len().over(key) - 1
+    # What a run logged first when it went on may have been the last before, such as an evaluation.
+    rows = rows.with_row_index("at").with_columns(before=pl.col("at").shift().over(_SERIES))
+    between = rows.filter("begins", pl.lit("metric" not in by))
+    first = between.select(pl.int_ranges(pl.col("before") + 1, "at").explode())["before"]
+    taken = (pl.col("step") == least) | pl.col("at").last().over(key).is_in(first.implode())
+    rows = rows.with_columns(lost=(pl.col("step") > least) | again & taken)
     lost = rows.filter("lost")
     if lost.is_empty():
         return values
@@ -321,7 +326,7 @@ def without_lost(
         f"{counted(len(lost), 'value')} of the branch that it left "
         '(files.lost_branches = "keep" keeps them)'
     )
-    return rows.filter(~pl.col("lost")).drop("begins", "lost")
+    return rows.filter(~pl.col("lost")).drop("begins", "lost", "at", "before")
 
 
 def begun_anew(values: pl.DataFrame) -> list[int]:

@@ -110,6 +110,11 @@ def test_a_lost_branch_is_lost_in_every_metric_but_only_there(tmp_path):
     assert values(read(tmp_path, wide, metrics=ERROR_AND_LOSS)) == [(10, 0.5), (60, 0.2)]
     kept = read(tmp_path, wide, files={"lost_branches": '"keep"'})
     assert (40, 0.05) in values(kept)
+    # It evaluated the checkpoint anew, or in another order than it logs the loss.
+    for again in ("20,,0.4\n30,2,\n", "20,2,\n20,,0.4\n30,2,\n"):
+        text = f"step,loss,error\n10,3,0.5\n20,2,\n20,,0.3\n30,2,\n40,1,\n{again}"
+        source = read(tmp_path, text, metrics=ERROR_AND_LOSS)
+        assert values(source) == [(10, 0.5), (20, 0.4)]
     # Evaluations that come late are no branch.
     late = "".join(f"{step},1,\n" for step in range(10, 110, 10)) + "90,,0.05\n110,1,\n120,1,\n"
     source = read(tmp_path, f"step,loss,error\n{late}", metrics=ERROR_AND_LOSS)
