@@ -52,7 +52,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study: dict[str, Any] = {"metric": metric, "goal": 0.75, "goal_inclusive": True}
     for workload in (PRECISION, HOSTILE):
         trials = [
-            (number, "COMPLETE", {"learning_rate": 0.1}, random_rows(chance, [metric], 20))
+            (number, "COMPLETE", {"learning_rate": 0.1 + number}, random_rows(chance, [metric], 20))
             for number in range(7)
         ]
         write_shard(folder, workload=workload, batch_size=32, trials=trials, **study)
