@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from dbtool.analysis.critical import StepsAt
+from dbtool.analysis.critical import LEAST_SCALE, StepsAt
 from dbtool.analysis.interval import Interval
 from dbtool.analysis.law import power_law
 from dbtool.analysis.scaling import Settings, scaling_of_searches, scaling_of_steps
@@ -73,6 +73,7 @@ WORLDS = (
     *SHAPES,
     "noisy quadratic",
     *("hyperbola, table", "growing noise scale, table", "hyperbola, correlated table"),
+    *("hyperbola, precise table", "bend 1.8, precise table"),
     "hyperbola, chain",
     *(f"{bend}, replicates" for bend in ("bend 0.6", "hyperbola", "bend 1.8")),
 )
@@ -232,11 +233,13 @@ def sweep(world: str, seed: int) -> tuple[Outcome, Outcome]:
     """Simulates one sweep; returns what is claimed by tradeoff and by overhead."""
     rng = np.random.default_rng(seed)
     first, count = int(rng.integers(0, 5)), int(rng.integers(5, 13))
+    name, _, kind = world.partition(", ")
+    if is_precise := kind.startswith("precise"):
+        first, count = 0, 17
     sizes: Floats = 2.0 ** np.arange(float(first), first + count)
     # Also beyond the batch sizes that are measured.
     planted = 2 ** rng.uniform(first - 2, first + count + 1)
     settings = Settings(overhead=OVERHEAD, start=float(sizes[0]))
-    name, _, kind = world.partition(", ")
     if name == "noisy quadratic":
         truth: Truth = NoisyQuadraticTruth(planted * 0.02, rng)
         found = scaling_of_searches(_searches(truth, sizes, rng), settings)
@@ -246,7 +249,8 @@ def sweep(world: str, seed: int) -> tuple[Outcome, Outcome]:
             found = scaling_of_steps(_replicates(truth, sizes, rng), settings)
         elif kind.endswith("table"):
             luck = _LUCK if kind.startswith("correlated") else 0.0
-            found = scaling_of_steps(_table(truth, sizes, luck, rng), settings)
+            noise = LEAST_SCALE if is_precise else rng.uniform(*_TABLE_NOISE)
+            found = scaling_of_steps(_table(truth, sizes, noise, luck, rng), settings)
         elif kind:
             found = scaling_of_searches(_chain(truth, sizes, rng), settings)
         else:
@@ -255,10 +259,10 @@ def sweep(world: str, seed: int) -> tuple[Outcome, Outcome]:
 
 
 def _table(
-    truth: Truth, sizes: Floats, correlation: float, rng: np.random.Generator
+    truth: Truth, sizes: Floats, noise: float, correlation: float, rng: np.random.Generator
 ) -> list[StepsAt]:
     """Return steps whose noise is correlated from a batch size to the next."""
-    noise, luck, table = rng.uniform(*_TABLE_NOISE), float(rng.normal()), []
+    luck, table = float(rng.normal()), []
     for size in sizes:
         steps = truth.fewest_steps(size) * math.exp(noise * luck)
         table.append(StepsAt(size, steps, steps))
