@@ -55,6 +55,8 @@ _LOG_BEND_DEVIATION = 0.6
 # The grid of log Bc: finely over the measured batch sizes and a factor of e^2 to both sides,
 # coarsely a factor of e^5 further, where the likelihood hardly changes.
 _POINTS_A_FACTOR, _NEAR, _FAR, _FAR_POINTS = 6, 2.0, 5.0, 9
+# At Bc divided by this no curve is told from perfect scaling.
+_MUCH_LARGER = 1e12
 # The maximum is found by this many ever smaller grids about the best point.
 _ZOOMS = 6
 # Grids on which fewer points lie within the intervals are too coarse for the ends of these: others
@@ -140,6 +142,13 @@ class FittedCurve:
         value = self.at(batch_size)
         low, high = math.exp((logs - slack).min()), math.exp((logs + slack).max())
         return Interval(value, min(low, value), max(high, value))
+
+    @property
+    def fewest_examples(self) -> Interval:
+        """Return Smin Bc, the examples that perfect scaling takes at any batch size."""
+        size = self.critical / _MUCH_LARGER
+        steps = self.between(size)
+        return Interval(size * (steps.value or 0), size * steps.low, size * steps.high)
 
     @property
     def tradeoff(self) -> Interval:

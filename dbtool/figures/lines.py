@@ -25,6 +25,7 @@ INTERVAL = (
     "Perfect scaling is fitted to the points before returns diminish; its interval is that of "
     "their mean."
 )
+LIMIT = "Perfect scaling is where the thin curve leads to at small batch sizes, with its interval."
 REPLICATES = (
     "The median of the replicates of one setting lies in the band with a chance of 95 %, by order "
     "statistics."
@@ -151,7 +152,8 @@ class LineRenderer(Renderer):
         """Return what intervals and bands mean."""
         found = [NOTE.format(100 * rows["level"][0])] if "level" in rows.columns else []
         if "perfect_low" in rows.columns and rows["perfect_low"].count():
-            found.append(INTERVAL)
+            is_fitted = "fitted" in rows.columns and rows["fitted"].count()
+            found.append(LIMIT if is_fitted else INTERVAL)
         drawn = _banded(rows)
         alone = pl.col("best_of").is_null() & pl.col("band_high").is_not_null()
         if not drawn.is_empty() and drawn.select(alone.any()).item():

@@ -177,7 +177,8 @@ def _panel(db: Releases | None, answer: Answer, settings: Settings, order: int) 
         sustained=settings.sustained,
     )
     points = read_points(db, STEPS_FIGURE, request) if db else _points_of_table(answer, order)
-    fitted = answer.scaling.curve.at if answer.scaling.curve else None
+    curve = answer.scaling.curve
+    fitted = curve.at if curve else None
     findings = _findings(answer.scaling, fitted)
     steps = [fitted(float(size)) if fitted else None for size in points.rows["x"]]
     columns: dict[str, float | None] = {}
@@ -192,6 +193,17 @@ def _panel(db: Releases | None, answer: Answer, settings: Settings, order: int) 
         *(pl.lit(value, pl.Float64).alias(name) for name, value in columns.items()),
         pl.Series("fitted", steps, pl.Float64),
     )
+    if curve:
+        # The line of the figures is another estimate, which need not agree with the curve.
+        examples = curve.fewest_examples
+        ends = examples.columns("perfect", "perfect_low", "perfect_high")
+        is_bounded = curve.tradeoff.low > 0
+        rows = rows.with_columns(
+            pl.lit(value if is_bounded or name == "perfect" else None, pl.Float64)
+            .truediv(pl.col("x"))
+            .alias(name)
+            for name, value in ends.items()
+        )
     return replace(points, rows=rows, findings={order: findings})
 
 
