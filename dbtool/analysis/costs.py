@@ -21,7 +21,7 @@ from dbtool.core.errors import UsageError
 from dbtool.store.tables import positive, text_table
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
-_TERM = re.compile(r"\s*(\d+(?:\.\d*)?(?:e-?\d+)?|\.\d+)\s*(ns|us|µs|ms|s|)\s*(\*\s*B)?\s*")
+_TERM = re.compile(r"\s*((?:\d+\.?\d*|\.\d+)(?:e-?\d+)?)\s*(ns|us|µs|ms|s|)\s*(\*\s*B)?\s*")
 _POINTS = 1000
 _HOUR = 3600
 

@@ -98,6 +98,7 @@ def test_the_quickest_run_is_the_one_of_calculus():
 def test_step_times_of_sums_and_files(tmp_path):
     sizes = np.array([1.0, 100.0, 1000.0])
     assert step_time("2s").at(sizes).tolist() == [2, 2, 2]
+    assert step_time(".5e-1s + 5.e-2s").at(sizes) == pytest.approx([0.1, 0.1, 0.1])
     assert step_time("50 ms+100us * B").at(sizes) == pytest.approx([0.0501, 0.06, 0.15])
     file = tmp_path / "seconds.csv"
     file.write_text("batch_size,seconds\n200,0.3\n100,0.2\n")
