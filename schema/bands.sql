@@ -1,57 +1,30 @@
 -- What the figures of curves add to their points: a fitted line of perfect scaling, and bands at equal numbers of trials.
 
--- The points of steps_points with another line of perfect scaling, unless line_through is 'first': not through one point but,
--- by least squares of logarithms, through those up to where diminishing returns begin. That is the batch size of the curve
--- up to which its examples (steps times batch size) come nearest to a constant, and after which to a rise at one rate; there
--- is none, and all points count, where they come nearest to a constant throughout; one point has no line. perfect_low and
--- perfect_high bound the line's height with a chance of 95 %: those of the mean of the points' logarithms by Student's t, NULL
--- for fewer than three.
-CREATE MACRO fitted_scaling(points, line_through) AS TABLE
-WITH reached AS (
-    SELECT panel_order, series_order, release_order, x, log2(x) AS octave, log2(steps * x) AS examples
-    FROM query_table(points)
-    WHERE steps > 0
-    QUALIFY count(*) OVER (PARTITION BY panel_order, series_order, release_order) > 1
+-- Rows of trial_steps as listed_trials has them, for the curves of fitted_scaling; none where line_through is 'first'.
+CREATE MACRO trials_to_fit(trial_rows, line_through) AS TABLE
+WITH wanted AS (
+    FROM query_table(trial_rows) WHERE coalesce(line_through <> 'first', true)
 ),
-candidates AS (
-    SELECT reached.*, knee.x AS knee, greatest(reached.octave - knee.octave, 0) AS beyond
-    FROM reached
-    JOIN reached AS knee USING (panel_order, series_order, release_order)
-),
-knees AS (
-    SELECT
-        panel_order,
-        series_order,
-        release_order,
-        knee,
-        count(*) FILTER (x <= knee) AS points_there,
-        avg(examples ORDER BY x) FILTER (x <= knee) AS examples,
-        -- The 0.975-quantiles of Student's t from 2 degrees of freedom on; beyond 20 the last one, which is a little too wide.
-        stddev_samp(examples ORDER BY x) FILTER (x <= knee) / sqrt(points_there) * [
-            NULL, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
-            2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860
-        ][least(points_there - 1, 20)] AS margin,
-        regr_slope(examples, beyond) AS rise,
-        regr_syy(examples, beyond) - coalesce(rise * regr_sxy(examples, beyond), 0) AS misfit
-    FROM candidates
-    GROUP BY panel_order, series_order, release_order, knee
-),
-lines AS (
-    SELECT
-        panel_order,
-        series_order,
-        release_order,
-        arg_min({'mean': examples, 'margin': margin}, (round(misfit, 9), -knee)) AS examples
-    FROM knees
-    WHERE coalesce(rise > 0, true)
-    GROUP BY panel_order, series_order, release_order
+crossed AS (
+    SELECT missed.*, search
+    FROM with_misses('wanted') AS missed
+    JOIN (SELECT release, workload, batch_size, search FROM studies) USING (release, workload, batch_size)
 )
+FROM listed_trials('crossed');
+
+-- The points of steps_points with another line of perfect scaling, unless line_through is 'first': not through one point, but
+-- the limit at small batch sizes of the curve that `dbtool scaling` fits. perfect_low and perfect_high are its 95 % interval.
+-- fits has release, workload, metric, goal and found, which is what scaling_of_trials returns; where it has no curve, since
+-- too few batch sizes reached the goal, there is no line.
+CREATE MACRO fitted_scaling(points, fits, line_through) AS TABLE
 SELECT
-    points.* REPLACE (CASE WHEN coalesce(line_through = 'first', false) THEN perfect ELSE power(2, examples.mean) / x END AS perfect),
-    CASE WHEN coalesce(line_through <> 'first', true) THEN power(2, examples.mean - examples.margin) / x END AS perfect_low,
-    CASE WHEN coalesce(line_through <> 'first', true) THEN power(2, examples.mean + examples.margin) / x END AS perfect_high
+    points.* REPLACE (
+        CASE WHEN coalesce(line_through = 'first', false) THEN perfect ELSE found.fewest_examples / x END AS perfect
+    ),
+    found.fewest_examples_low / x AS perfect_low,
+    found.fewest_examples_high / x AS perfect_high
 FROM query_table(points) AS points
-LEFT JOIN lines USING (panel_order, series_order, release_order)
+LEFT JOIN query_table(fits) USING (release, workload, metric, goal)
 ORDER BY panel_order, series_order, release_order, x;
 
 -- Points with the band of the median of the best of best_of trials: best_of is the least number of trials of the panel's

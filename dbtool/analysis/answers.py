@@ -34,7 +34,8 @@ _TRIAL = {
 }
 _SCALING = (
     "STRUCT(critical DOUBLE, low DOUBLE, high DOUBLE, verdict VARCHAR, bend DOUBLE, "
-    "fewest_steps DOUBLE, trials BIGINT, studies STRUCT(batch_size DOUBLE, steps DOUBLE)[])"
+    "fewest_steps DOUBLE, fewest_examples DOUBLE, fewest_examples_low DOUBLE, "
+    "fewest_examples_high DOUBLE, trials BIGINT, studies STRUCT(batch_size DOUBLE, steps DOUBLE)[])"
 )
 
 
@@ -185,9 +186,9 @@ def register_analysis(
 def register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:
     """Register `scaling_of_trials`; see `register_analysis`.
 
-    The result has the critical batch size (tradeoff) with its 95 % interval and verdict, the bend
-    and the fewest steps of the fitted curve (NULL where too few batch sizes reached the goal), and
-    the steps to result of each batch size that did.
+    The result has the critical batch size (tradeoff) with its 95 % interval and verdict, the bend,
+    the fewest steps and, with their interval, the fewest examples of the fitted curve (NULL where
+    too few batch sizes reached the goal), and the steps to result of each batch size that did.
     """
     register_analysis(cursor, "scaling_of_trials", _scaling_of_trials, _SCALING)
 
@@ -195,10 +196,14 @@ def register_scaling(cursor: duckdb.DuckDBPyConnection) -> None:
 def _scaling_of_trials(given: Sequence[Search], settings: Settings) -> dict[str, Any]:
     scaling = scaling_without_rates(given, settings)
     tradeoff, curve = scaling.tradeoff or NOTHING_KNOWN, scaling.curve
-    return tradeoff.columns("critical", "low", "high") | {
+    examples = curve.fewest_examples if curve else NOTHING_KNOWN
+    ends = ("fewest_examples_low", "fewest_examples_high")
+    return {
+        **tradeoff.columns("critical", "low", "high"),
+        **examples.columns("fewest_examples", *ends),
         "verdict": tradeoff.verdict,
         "bend": curve.bend.value if curve else None,
-        "fewest_steps": curve.steps if curve else None,
+        "fewest_steps": curve.fewest_steps if curve else None,
         "trials": scaling.trials,
         "studies": [
             {"batch_size": each.batch_size, "steps": each.upper}

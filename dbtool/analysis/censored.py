@@ -258,9 +258,10 @@ class _Problem:
         h_high = np.where(inside, h_high, -1.0)
         d_high, d_low = self._d_upper, self._d_lower
         gradient = np.einsum("fo,fop->fp", g_high, d_high) + np.einsum("fo,fop->fp", g_low, d_low)
-        hessian = np.einsum("fo,fop,foq->fpq", h_high, d_high, d_high)
-        hessian += np.einsum("fo,fop,foq->fpq", h_low, d_low, d_low)
-        cross = np.einsum("fo,fop,foq->fpq", h_both, d_high, d_low)
+        # np.einsum takes five times as long for products of three arrays.
+        hessian = (h_high[..., None] * d_high).swapaxes(1, 2) @ d_high
+        hessian += (h_low[..., None] * d_low).swapaxes(1, 2) @ d_low
+        cross = (h_both[..., None] * d_high).swapaxes(1, 2) @ d_low
         hessian += cross + np.swapaxes(cross, 1, 2)
         points = self._is_point.sum(axis=1)
         gradient[:, 0] += points / parameters[:, 0]

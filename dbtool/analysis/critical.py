@@ -137,18 +137,37 @@ class FittedCurve:
 
     def between(self, batch_size: float) -> Interval:
         """Return the steps that a batch size needs, with the interval that curves allow."""
+        value = self.at(batch_size)
+        low, high = self._span(batch_size)
+        # Curves whose Bc is beyond those fitted come as near to either limit as they may.
+        if math.isinf(self.tradeoff.high):
+            low = min(low, self.fewest_examples.low / batch_size)
+        if not self.tradeoff.low:
+            low = min(low, self._span(self.critical * _MUCH_LARGER)[0])
+        return Interval(value, min(low, value), max(high, value))
+
+    def _span(self, batch_size: float) -> tuple[float, float]:
+        """Return the least and the most steps by the fitted curves within the intervals."""
         bends, criticals, steps, slack = self.plausible.T
         logs = steps + log_excess(np.exp(bends), criticals - math.log(batch_size))
-        value = self.at(batch_size)
-        low, high = math.exp((logs - slack).min()), math.exp((logs + slack).max())
-        return Interval(value, min(low, value), max(high, value))
+        return math.exp((logs - slack).min()), math.exp((logs + slack).max())
+
+    @property
+    def fewest_steps(self) -> float | None:
+        """Return Smin; None without an upper end of Bc, as all may scale perfectly."""
+        return self.steps if math.isfinite(self.tradeoff.high) else None
 
     @property
     def fewest_examples(self) -> Interval:
-        """Return Smin Bc, the examples that perfect scaling takes at any batch size."""
+        """Return Smin Bc, the examples that perfect scaling takes at any batch size.
+
+        Without a lower end of Bc there is none of it, as all batch sizes may lie beyond Bc.
+        """
         size = self.critical / _MUCH_LARGER
-        steps = self.between(size)
-        return Interval(size * (steps.value or 0), size * steps.low, size * steps.high)
+        low, high = self._span(size)
+        value = size * self.at(size)
+        low = size * low if self.tradeoff.low else 0.0
+        return Interval(value, min(low, value), max(size * high, value))
 
     @property
     def tradeoff(self) -> Interval:

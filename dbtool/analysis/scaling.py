@@ -139,8 +139,8 @@ class Scaling:
 
     @property
     def reached(self) -> list[float]:
-        """List the batch sizes that reached the goal, in ascending order."""
-        return [each.batch_size for each in self.steps if math.isfinite(each.upper)]
+        """List the batch sizes that reached the goal by training, in ascending order."""
+        return [each.batch_size for each in self.steps if 0 < each.upper < math.inf]
 
     @property
     def wanted(self) -> list[int]:

@@ -72,8 +72,8 @@ def plot(
         out (DIR): The folder for the files; without it figures.
         bands: Draw bands at equal numbers of trials, or none; without it on the curves of the
             figures of any workloads, and not on the papers' own.
-        through (fit|first): Lines of perfect scaling: fitted to where a curve scales, or through
-            its first point as in the papers. Without it as the figure says.
+        through (fit|first): Lines of perfect scaling: limits of the curves that `dbtool scaling`
+            fits, or through first points as in the papers. Without it as the figure says.
         width (INCHES): How wide the picture is; without it as wide as suits its panels. Below 4.5
             it is for a column of print, such as 3.5: without title and caption, at most 3.5 high,
             and of several panels a picture each, FIGURE-1.png and so on.

@@ -21,11 +21,7 @@ from dbtool.figures.specs import Scale
 MARGIN = 0.7  # octaves between the outermost points and the ends of an axis
 FEWEST_OCTAVES = 4.0
 NEAR_BORDER = 1.5  # a border of the searched range this many octaves from a point is drawn
-INTERVAL = (
-    "Perfect scaling is fitted to the points before returns diminish; its interval is that of "
-    "their mean."
-)
-LIMIT = "Perfect scaling is where the thin curve leads to at small batch sizes, with its interval."
+LIMIT = "Perfect scaling is the limit of the fitted curve at small batch sizes, with its interval."
 REPLICATES = (
     "The median of the replicates of one setting lies in the band with a chance of 95 %, by order "
     "statistics."
@@ -152,8 +148,7 @@ class LineRenderer(Renderer):
         """Return what intervals and bands mean."""
         found = [NOTE.format(100 * rows["level"][0])] if "level" in rows.columns else []
         if "perfect_low" in rows.columns and rows["perfect_low"].count():
-            is_fitted = "fitted" in rows.columns and rows["fitted"].count()
-            found.append(LIMIT if is_fitted else INTERVAL)
+            found.append(LIMIT)
         drawn = _banded(rows)
         alone = pl.col("best_of").is_null() & pl.col("band_high").is_not_null()
         if not drawn.is_empty() and drawn.select(alone.any()).item():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 LINES = ("fit", "first")
-"""What lines of perfect scaling may go through: where a curve scales, or its first point."""
+"""Lines of perfect scaling: the limit of the fitted curve, or through its first point."""
 _SEARCHES = {
     "window": "windowed search",
     "lockstep": "search in lockstep",

@@ -174,6 +174,7 @@ def _panel(db: Releases | None, answer: Answer, settings: Settings, order: int) 
         answer.goal,
         (str(answer.workload),),
         metric=answer.metric,
+        through="first",
         sustained=settings.sustained,
     )
     points = read_points(db, STEPS_FIGURE, request) if db else _points_of_table(answer, order)
@@ -194,14 +195,9 @@ def _panel(db: Releases | None, answer: Answer, settings: Settings, order: int) 
         pl.Series("fitted", steps, pl.Float64),
     )
     if curve:
-        # The line of the figures is another estimate, which need not agree with the curve.
-        examples = curve.fewest_examples
-        ends = examples.columns("perfect", "perfect_low", "perfect_high")
-        is_bounded = curve.tradeoff.low > 0
+        ends = curve.fewest_examples.columns("perfect", "perfect_low", "perfect_high")
         rows = rows.with_columns(
-            pl.lit(value if is_bounded or name == "perfect" else None, pl.Float64)
-            .truediv(pl.col("x"))
-            .alias(name)
+            pl.lit(value, pl.Float64).truediv(pl.col("x")).alias(name)
             for name, value in ends.items()
         )
     return replace(points, rows=rows, findings={order: findings})

@@ -85,7 +85,7 @@ def _critical(answer: Answer, _settings: Settings) -> Iterator[Row]:
             **estimate.columns("critical_batch_size", "low", "high"),
             "verdict": estimate.verdict,
             "learning_rate": law.at(value) if law and value else None,
-            "fewest_steps": scaling.curve.steps if scaling.curve else None,
+            "fewest_steps": scaling.curve.fewest_steps if scaling.curve else None,
             "trials": scaling.trials,
             "batch_sizes": len(scaling.steps),
             "reached": len(scaling.reached),

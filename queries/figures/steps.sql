@@ -11,5 +11,9 @@ asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
 first_points AS (FROM steps_points('study_rows')),
-points AS (FROM fitted_scaling('first_points', $through::VARCHAR))
+fits AS MATERIALIZED (
+    SELECT * EXCLUDE (trials), scaling_of_trials(trials, coalesce($trials::BIGINT, 0)) AS found
+    FROM trials_to_fit('trial_rows', $through::VARCHAR)
+),
+points AS (FROM fitted_scaling('first_points', 'fits', $through::VARCHAR))
 FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, true));

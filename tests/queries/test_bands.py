@@ -1,4 +1,4 @@
-"""Bands at equal numbers of trials and fitted lines of perfect scaling, by other means."""
+"""Bands at equal numbers of trials, by other means, and fitted lines of perfect scaling."""
 
 import math
 from collections.abc import Iterator
@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
-from scipy.stats import sem, t
 
 from dbtool.analysis.searches import ranks_around_median
 from dbtool.database import Database, open_database
@@ -158,43 +156,25 @@ def line_of(folder: Path, steps: Steps) -> dict[int, float]:
         return {p["x"]: p["perfect"] for p in figure_points(db, "steps")}
 
 
-def test_perfect_scaling_is_fitted_up_to_where_returns_diminish(tmp_path):
-    # Twice 1/B with errors of 10 % that cancel in logarithms, then nothing gained.
-    steps = {1: 110 * 64, 2: 32 * 100, 4: 1600, 8: 800, 16: 400, 32: 400, 64: 400}
+def test_perfect_scaling_is_the_limit_of_the_curve_of_scaling(tmp_path):
+    # 6,400 examples with errors of 10 % that cancel, then nothing gained.
+    steps = {1: 704, 2: 291, 4: 160, 8: 80, 16: 40, 32: 40, 64: 40}
     line = line_of(tmp_path, steps)
-    examples = [math.log2(10 * steps[size] * size) for size in (1, 2, 4, 8, 16)]
-    assert line == pytest.approx({size: 2 ** np.mean(examples) / size for size in steps})
-    low, high = t.interval(0.95, 4, loc=np.mean(examples), scale=sem(examples))
     with open_database(tmp_path) as db:
+        [answer] = db.scaling(SGD).answers
         found, hung = (figure_points(db, "steps", through=way) for way in ("fit", "first"))
+    examples = answer.scaling.curve.fewest_examples
+    assert line == pytest.approx({size: examples.value / size for size in steps})
+    assert 0.9 * 6_400 < examples.value < 1.1 * 6_400
     for point in found:
-        assert point["perfect_low"] == pytest.approx(2**low / point["x"], rel=1e-5)
-        assert point["perfect_high"] == pytest.approx(2**high / point["x"], rel=1e-5)
+        assert point["perfect_low"] == pytest.approx(examples.low / point["x"])
+        assert point["perfect_high"] == pytest.approx(examples.high / point["x"])
     assert [point["perfect"] for point in hung] == [10 * steps[1] / size for size in steps]
     assert {(point["perfect_low"], point["perfect_high"]) for point in hung} == {(None, None)}
 
 
-def test_one_point_is_too_few_to_fit(tmp_path):
-    assert line_of(tmp_path, {8: 20}) == {8: None}
-
-
-def test_the_interval_of_perfect_scaling_takes_three_points(searched):
-    rng = np.random.default_rng(2)
-    for count in (2, 3, 20, 21):
-        # Examples that fall, if anything, so that returns diminish nowhere.
-        examples = np.sort(rng.uniform(9_000, 11_000, count))[::-1]
-        orders = {"panel_order": 1, "series_order": 1, "release_order": 1}
-        rows = [
-            {**orders, "x": size, "steps": each / size}
-            for size, each in enumerate(examples.tolist(), 1)
-        ]
-        points = pl.DataFrame(rows).with_columns(perfect=pl.lit(None, pl.Float64))
-        query = "WITH points AS (FROM own) FROM fitted_scaling('points', 'fitted')"
-        found = searched[0].sql(query, tables={"own": points}).polars()
-        assert found["perfect"][0] == pytest.approx(2 ** np.mean(np.log2(examples)))
-        margin = t.ppf(0.975, count - 1) * sem(np.log2(examples))
-        widths = (found["perfect_high"] / found["perfect_low"]).log(2).drop_nulls().to_list()
-        assert widths == pytest.approx([2 * margin] * (count if count > 2 else 0), rel=1e-4)
+def test_three_points_are_too_few_for_a_curve_and_its_limit(tmp_path):
+    assert line_of(tmp_path, {8: 80, 16: 40, 32: 20}) == {8: None, 16: None, 32: None}
 
 
 def test_bands_of_relative_steps_are_divided_by_the_same_steps(searched):

@@ -238,6 +238,25 @@ def test_steps_that_only_fall_give_a_lower_bound():
     assert estimate.low > SIZES[-1]
 
 
+def test_far_beyond_an_open_end_steps_are_those_of_the_limits():
+    falling, even = (
+        fit_curve([StepsAt(size, each, each) for size, each in steps.items()], level=0.95)
+        for steps in (
+            {size: 6_400 / size for size in (2, 4, 8, 16, 32, 64)},
+            dict.fromkeys((2, 4, 8, 16, 32, 64), 100.0),
+        )
+    )
+    assert falling is not None
+    assert even is not None
+    for size in (1e3, 1e6, 1e12):
+        found = falling.between(size)
+        assert found.low <= 6_400 / size <= found.high
+        assert even.between(1 / size).low <= 100
+    assert (falling.fewest_steps, falling.fewest_examples.low > 0) == (None, True)
+    assert even.fewest_steps == pytest.approx(100, rel=0.01)
+    assert (even.fewest_examples.low, even.fewest_examples.high < 400) == (0, True)
+
+
 def test_goals_that_were_missed_count_as_bounds():
     steps = known(exact(100, SIZES[4:]))
     # Too few steps were given to the small batch sizes for them to have got there in any case.

@@ -113,7 +113,7 @@ BANDED = [
         (BANDED, "counted, as many as all studies of a panel have (30 to 40), lies in"),
         (banded_rows(), "has more trials, its point lies at the better end of the band"),
         (banded_rows(), "The median of the best of k = 30 trials, diverged ones counted, lies"),
-        ([row | {"perfect_low": 1.0} for row in steps_rows()], "interval is that of their mean"),
+        ([row | {"perfect_low": 1.0} for row in steps_rows()], "limit of the fitted curve"),
     ],
 )  # fmt: skip
 def test_what_is_missing_and_what_tints_mean_is_told(rows, sentence):

@@ -2,7 +2,6 @@
 
 import { minIndex } from "d3-array";
 import { crossingsOf, isMaximized } from "./analysis/goal";
-import { fittedLine, lineThroughFirst } from "./analysis/perfect";
 import {
   type Answer,
   type CriticalRow,
@@ -97,7 +96,9 @@ const UNKNOWN = { trials: null, oneSetting: false, leftOut: [], steps: [], criti
 function answered(answer: Answer, state: State): Pick<Curve, "trials" | "oneSetting" | "leftOut" | "steps" | "criticals" | "perfect" | "fitted"> {
   const { trials, leftOut, curve } = answer.scaling;
   const steps = stepsRows(answer);
-  const perfect = state.line === "none" ? null : state.line === "first" ? lineThroughFirst(steps) : fittedLine(steps);
+  const first = steps.find((row) => row.steps !== null);
+  const throughFirst = first ? first.batch_size * first.steps! : null;
+  const perfect = { none: null, first: throughFirst, fit: curve && curve.fewestExamples }[state.line];
   const fitted = curve ? (batchSize: number) => curve.at(batchSize) : null;
   const oneSetting = answer.searches.length > 0 && answer.searches.every((search) => search.replicates !== null);
   return { trials, oneSetting, leftOut, steps, criticals: criticalRows(answer), perfect, fitted };

@@ -72,6 +72,16 @@ export class Curve {
     return this.steps * Math.exp(logExcess(this.bend, Math.log(this.critical / batchSize)));
   }
 
+  /** Smin; null without an upper end of Bc, as all may scale perfectly. */
+  get fewestSteps(): number | null {
+    return Number.isFinite(this.tradeoff.high) ? this.steps : null;
+  }
+
+  /** Smin Bc, the examples that perfect scaling takes at any batch size. */
+  get fewestExamples(): number {
+    return this.steps * this.critical;
+  }
+
   /** Bc. */
   get tradeoff(): Estimate {
     return this.estimate((_, critical) => critical);

@@ -81,7 +81,7 @@ export function criticalRows(answer: Answer) {
     high: finite(estimate?.high ?? Infinity),
     verdict: estimate?.verdict ?? ("not_identified" as const),
     learning_rate: scaling.rateLaw && estimate?.value ? scaling.rateLaw.at(estimate.value) : null,
-    fewest_steps: scaling.curve?.steps ?? null,
+    fewest_steps: scaling.curve?.fewestSteps ?? null,
     trials: scaling.trials,
     batch_sizes: scaling.steps.length,
     reached: scaling.steps.filter((each) => Number.isFinite(each.upper)).length,
