@@ -128,9 +128,10 @@ def best_rate(search: "Search", rate: Rate) -> BestRate | None:
         return None
     low, high = float(rates[near].min()), float(rates[near].max())
     searched: Rate = "damping" if rate == "damping" else "learning_rate"
-    start, end = _searched(search, searched)
+    plain = _rates(search, searched)
+    start, end = _searched(search, searched) or (plain[known].min(), plain[known].max())
     outer = (math.log(end / start) if end > start > 0 else 0.0) * _OUTER
-    plain = _rates(search, searched)[near]
+    plain = plain[near]
     return BestRate(
         batch_size=search.batch_size,
         low=0.0 if outer and plain.min() <= start * math.exp(outer) else low,
@@ -212,13 +213,13 @@ def _rates(search: "Search", rate: Rate) -> Floats:
     return rates
 
 
-def _searched(search: "Search", rate: Rate) -> tuple[float, float]:
-    """Return the least and the largest rate searched; 0 where it is not known."""
+def _searched(search: "Search", rate: Rate) -> tuple[float, float] | None:
+    """Return the ends of the search space; None where the study has none, as of a grid of runs."""
     space = search.search_space.get("momentum" if rate == "damping" else rate, {})
     start, end = space.get("min_value"), space.get("max_value")
     if isinstance(start, int | float) and isinstance(end, int | float):
         return (1.0 - end, 1.0 - start) if rate == "damping" else (float(start), float(end))
-    return 0.0, 0.0
+    return None
 
 
 def _grid(law: Law, sizes: Floats) -> Floats:

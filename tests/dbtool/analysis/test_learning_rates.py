@@ -47,6 +47,16 @@ def test_a_best_rate_at_the_border_is_known_on_one_side():
     assert low.high < 1e-3
 
 
+@pytest.mark.parametrize("best", [0.01, 0.1, 1.0])
+def test_the_ends_of_a_grid_are_its_borders(best):
+    """Of runs without a search space, where a better rate may lie beyond those tried."""
+    rates = np.array([0.01, 0.1, 1.0])
+    steps = np.where(rates == best, 100.0, 900.0)
+    found = best_rate(Search(64, steps - 1, steps, rates, np.full(3, 0.9), {}), "learning_rate")
+    assert found is not None
+    assert (found.low == 0, found.best, math.isinf(found.high)) == (best == 0.01, best, best == 1)
+
+
 def test_the_rate_of_a_batch_size_is_as_sure_as_a_regression_is_in_its_middle():
     """There the interval is that of a mean, Student's quantile times s / sqrt(n)."""
     rng = np.random.default_rng(3)

@@ -32,9 +32,9 @@ CARDS = {
     "Best learning rates": "learning_rates",
 }
 COPIED = "mnist/fc_128_128_128/nesterov_momentum"
-SEEDS = (6, 9, 31, 34, 42, 150, 177, 211)
+SEEDS = (2, 6, 9, 31, 34, 42, 150, 177, 211)
 """Of states that meet all of the conditions below."""
-MORE_SEEDS = tuple({*range(29)} - {6, 8, 9, 24, 27})
+MORE_SEEDS = tuple({*range(29)} - {2, 6, 8, 9, 24, 27})
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 /** Which learning rate belongs to which batch size: `dbtool.analysis.learning_rates`. */
 
-import { minIndex } from "d3-array";
+import { extent, minIndex } from "d3-array";
 import { fitIntervals } from "./censored";
 import { MISSED, Profile } from "./critical";
 import type { Search } from "./searches";
@@ -57,7 +57,7 @@ export function bestRate(search: Search): BestRate | null {
     trials++;
   }
   if (trials === 0 || new Set(learningRate.filter(Number.isFinite)).size === 1) return null;
-  const [start, end] = searched(search);
+  const [start = 0, end = 0] = searched(search) ?? extent(learningRate.filter(Number.isFinite));
   const outer = end > start && start > 0 ? Math.log(end / start) * OUTER : 0;
   const known = steps.map((each, trial) => (Number.isFinite(learningRate[trial]!) ? each : Infinity));
   return {
@@ -91,10 +91,10 @@ export function fitLaws(rates: readonly BestRate[]): RateLaw | null {
   return found.find((each) => each.likelihood >= most - MISSED)!.law;
 }
 
-/** `_searched`: the least and the largest learning rate that were searched; 0 where that is not known. */
-function searched({ study }: Search): [start: number, end: number] {
+/** `_searched`: the ends of the search space; null where the study has none, as of a grid of runs. */
+function searched({ study }: Search): [start: number, end: number] | null {
   const { min_value: start, max_value: end } = study.searchSpace["learning_rate"] ?? {};
-  return typeof start === "number" && typeof end === "number" ? [start, end] : [0, 0];
+  return typeof start === "number" && typeof end === "number" ? [start, end] : null;
 }
 
 /** `_grid`, of the laws with a batch size its logarithms. */

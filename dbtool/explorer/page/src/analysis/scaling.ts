@@ -84,7 +84,7 @@ export function criticalRows(answer: Answer) {
     fewest_steps: scaling.curve?.fewestSteps ?? null,
     trials: scaling.trials,
     batch_sizes: scaling.steps.length,
-    reached: scaling.steps.filter((each) => Number.isFinite(each.upper)).length,
+    reached: scaling.steps.filter((each) => each.upper > 0 && Number.isFinite(each.upper)).length,
     level: LEVEL,
   });
   const { curve } = scaling;
