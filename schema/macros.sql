@@ -44,8 +44,8 @@ CREATE MACRO position_in_range(value, space) AS CASE
     ELSE (value - json_number(space, 'min_value')) / (json_number(space, 'max_value') - json_number(space, 'min_value'))
 END;
 
--- Whether a value lies within a twentieth of a border of its range, which a wider search might beat.
-CREATE MACRO at_border(value, space) AS coalesce(position_in_range(value, space) NOT BETWEEN 0.05 AND 0.95, false);
+-- Whether a value lies in the outer tenth of its range, on either side, which a wider search might beat.
+CREATE MACRO at_border(value, space) AS coalesce(position_in_range(value, space) NOT BETWEEN 0.1 AND 0.9, false);
 
 -- Whether a metric is an error of the validation split.
 CREATE MACRO is_validation_error(metric) AS metric IN ('val_cross_entropy_error', 'val_classification_error');

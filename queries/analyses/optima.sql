@@ -3,7 +3,7 @@
 -- The best of the first 100 trials of each study at its workload's own goal: a row for each study and metaparameter.
 --
 -- - position: where the value lies in its range, from 0 at the lower border to 1 at the upper one, on the scale of the search.
--- - at_border: whether it lies within 0.05 of a border, so that the search space may be too narrow.
+-- - at_border: whether it lies in the outer tenth of the range, so that the search space may be too narrow.
 WITH best AS (
     SELECT release, workload, batch_size, goal, steps, trial_id, trials, metaparameters, search_space
     FROM steps_to_result(NULL, NULL, NULL, NULL, 100)
@@ -41,6 +41,6 @@ SELECT
     high,
     scale,
     round(position, 3) AS position,
-    least(position, 1 - position) < 0.05 AS at_border
+    at_border(value, range) AS at_border
 FROM placed
 ORDER BY release, workload, batch_size, metaparameter;

@@ -195,7 +195,7 @@ def _metaparameter(point: Point, name: str) -> Point:
 
 
 def _at_border(value: float | None, config: Mapping[str, Any] | None) -> bool:
-    """Whether less than a twentieth of the searched range lies on one side of the value."""
+    """Whether less than a tenth of the searched range lies on one side of the value."""
     if value is None or config is None:
         return False
 
@@ -205,7 +205,7 @@ def _at_border(value: float | None, config: Mapping[str, Any] | None) -> bool:
         return math.log(at) if config["scale"].startswith("LOG") else at
 
     low, high = place(config["min_value"]), place(config["max_value"])
-    return not low + (high - low) / 20 <= place(value) <= high - (high - low) / 20
+    return not low + (high - low) / 10 <= place(value) <= high - (high - low) / 10
 
 
 def _curves_of(points: Sequence[Point]) -> list[list[Point]]:
