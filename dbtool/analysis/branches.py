@@ -18,7 +18,7 @@ import polars as pl
 from dbtool.analysis.interval import Interval
 from dbtool.analysis.kinds import typed_rows
 from dbtool.analysis.noise_scale import noise_scale
-from dbtool.analysis.searches import ranks_around_median
+from dbtool.analysis.searches import middle, ranks_around_median
 from dbtool.core.resources import query
 from dbtool.store.questions import Question, branched_from
 
@@ -122,9 +122,9 @@ def _critical(branches: pl.DataFrame, tolerance: float, level: float) -> Interva
     fits: dict[int, bool] = {}
     low, high = 0.0, math.inf
     for (larger,), rows in ratios.sort("larger").group_by("larger", maintain_order=True):
-        ratio = (rows["loss"] / rows["own"]).sort().to_list()
+        ratio = (rows["loss"] / rows["own"]).sort().to_numpy()
         first, last = ranks_around_median(len(ratio), 1, level)
-        fits[larger] = ratio[(len(ratio) - 1) // 2] <= 1 + tolerance
+        fits[larger] = middle(ratio) <= 1 + tolerance
         if last and ratio[last - 1] <= 1 + tolerance and all(fits.values()):
             low = float(larger)
         if first and ratio[first - 1] > 1 + tolerance:

@@ -4,8 +4,8 @@ Three laws are compared, each with a free factor and one other parameter:
 
 - `power`: proportional to B^p. p = 1 is the linear rule, p = 1/2 the square root rule
   (Shallue et al. 2018, section 4.7, which finds that neither holds in general).
-- `saturating`: proportional to 1 / (1 + Bn / B), linear and then flat, Bn being the noise scale
-  (McCandlish et al. 2018, arXiv 1812.06162, equation 2.10).
+- `saturating`: proportional to 1 / (1 + Bn / B), linear and then flat, at half of its limit at the
+  noise scale Bn (McCandlish et al. 2018, arXiv 1812.06162, equation 2.10).
 - `surge`: proportional to 1 / (sqrt(Bn / B) + sqrt(B / Bn)), rising and then falling (Li et al.
   2024, arXiv 2405.14578, theorem 2, for Adam and other sign-based optimizers).
 

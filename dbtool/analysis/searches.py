@@ -212,9 +212,9 @@ def searches(trials: pl.DataFrame) -> list[Search]:
     ]
 
 
-def middle(steps: Floats) -> float:
-    """Return the median of steps; inf where more than half, or one of the middle two, is."""
-    ordered, count = np.sort(steps), len(steps)
+def middle(values: Floats) -> float:
+    """Return the median; inf where more than half of the values, or one of the middle two, is."""
+    ordered, count = np.sort(values), len(values)
     return float(ordered[(count - 1) // 2] + ordered[count // 2]) / 2
 
 

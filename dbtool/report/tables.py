@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = "Mapping[str, object]"
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-OF_ANY_STEPS = ("critical", "regimes", "steps", "costs", "recommended")
+OF_ANY_STEPS = ("critical", "regimes", "steps", "costs", "recommended", "law")
 """The kinds that follow from steps alone, without trials."""
 DEFINITIONS = ("tradeoff", "overhead", "speedup")
 _WORKLOAD = ("release", "workload", "metric", "goal")

@@ -201,10 +201,10 @@ def _law(law: RateLaw, settings: Settings) -> str:
         interval = f"{level}: {law.low:.2f} to {law.high:.2f}"
         return f"grows as batch size to the power {law.parameter:.2f} ({interval}; {weight})"
     interval = _interval(law.low, law.high, level)
-    shape = "rises in proportion and is flat"
+    shape = "rises in proportion and levels off, at half of its limit by"
     if law.law == "surge":
-        shape = "rises as the square root and falls"
-    return f"{shape} beyond about {_number(law.parameter)} ({interval}; {weight})"
+        shape = "rises as the square root and falls beyond"
+    return f"{shape} about {_number(law.parameter)} ({interval}; {weight})"
 
 
 def _sources(scaling: Scaling) -> Iterator[str]:

@@ -119,7 +119,7 @@ def text_table(
 ) -> pl.DataFrame:
     """Return the rows of a file, by its name Parquet, JSON Lines or else CSV, or a frame as text.
 
-    The needed columns have to be there, or a UsageError tells what the first line names.
+    The needed columns have to be there, or a UsageError says so with `names`.
     """
     if isinstance(table, pl.DataFrame):
         file, rows = "the table", text_frame(table)
@@ -131,7 +131,7 @@ def text_table(
             raise UsageError(*error.args) from error
     for name in needed:
         if name not in rows.columns:
-            raise UsageError(f"{file} has no column {name}: its first line names {names}")
+            raise UsageError(f"{file} has no column {name}: it needs {names}")
     if rows.is_empty():
         raise UsageError(f"{file} has no rows below its first line")
     return rows.with_columns(pl.lit(file).alias(TABLE_FILE))

@@ -40,7 +40,7 @@ def test_a_published_law():
     elsewhere = published().select("workload", width="millions").unique()
     again = dbtool.scaling_of_table(published(), values=elsewhere, **options | {"law": "width"})
     assert again.rows("law")["factor"][1] == row["factor"]
-    with pytest.raises(UsageError, match="has no column height: its first line names workload and"):
+    with pytest.raises(UsageError, match="has no column height: it needs workload and"):
         dbtool.scaling_of_table(published(), law="height")
 
 
