@@ -124,7 +124,7 @@ KEY: Mapping[str, Mark] = {
     "linear": _line("linear scaling", linestyle=DASHED),
     "square_root": _line("square-root scaling", linestyle=DOTTED),
     "unreached": _dot("no trial reached the goal", CROSSES[0], 4.2, markeredgewidth=1.2),
-    "ring": _dot("within 5 % of the border of the searched range", "o", 8.5, **_HOLLOW),
+    "ring": _dot("in the outer tenth of the searched range", "o", 8.5, **_HOLLOW),
     "beyond": _line("beyond the searched range", color=FAINT, **_TINT),
     "best": _dot(_FIRST, "*", 10.0, markeredgewidth=0.8, color=INK, markerfacecolor=STAR),
     "contours": _line("constant effective learning rate", linewidth=0.6),

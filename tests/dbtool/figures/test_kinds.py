@@ -63,7 +63,7 @@ DRAWN = [
      {"points: batch size 16": [(0, 400), (50, 500), (90, 900)]}, set(), set()),
     (made_points.metaparameter_rows(), {"ring: simple_cnn_base": [(4, 9.0)]},
      {"linear scaling", "square-root scaling", "beyond the searched range",
-      "within 5 % of the border of the searched range"}, set()),
+      "in the outer tenth of the searched range"}, set()),
     (made_points.scatter_rows(),
      {"trials: goal achieved": [(0.1, 0.01), (0.2, 0.05)], "trials: goal not achieved":
       [(0.001, 0.02)], "trials: infeasible": [(5.0, 1e-3), (8.0, 2e-4)], "best: made-up":
