@@ -83,8 +83,8 @@ def compare(first: Search, other: Search, k: int, *, level: float) -> dict[str, 
 
     Returns:
         By column: k; win, the probability that the first's best takes fewer steps, each trial
-        counted at its first evaluation past the goal, None where the steps between evaluations
-        leave more than half open; win_certain and win_possible; win_low and win_high, the ends of
+        counted in the middle of the steps that its evaluations leave open, since the first of these
+        past the goal comes late where they are few, None where they leave more than half open; win_certain and win_possible; win_low and win_high, the ends of
         an interval for searches like these two, 0 and 1 where it is not known; the same five of
         loss, that the other's does; and neither, that neither reaches the goal, which adds up to 1
         with win and loss.
@@ -256,7 +256,7 @@ def _chance(name: str, first: Search, other: Search, k: int, level: float) -> di
     possible = chance_of_fewer(earliest, other.steps, k)
     is_open = possible - certain > _MOST_OPEN
     return {
-        name: None if is_open else chance_of_fewer(first.steps, other.steps, k),
+        name: None if is_open else chance_of_fewer(_middle(first), _middle(other), k),
         f"{name}_certain": certain,
         f"{name}_possible": possible,
         f"{name}_low": chance_interval(first.steps, others_earliest, k, level=level)[0],
@@ -280,6 +280,12 @@ def _chances(trials: int, k: int) -> Floats:
 def _earliest(search: Search) -> Floats:
     """Return the earliest step at which each trial may have passed the goal: [trials]."""
     return np.minimum(search.after + 1, search.steps)
+
+
+def _middle(search: Search) -> Floats:
+    """Return the middle of the steps at which each trial may have passed the goal: [trials]."""
+    middle: Floats = (_earliest(search) + search.steps) / 2
+    return middle
 
 
 def _never(search: Search, k: int) -> float:

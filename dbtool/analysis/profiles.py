@@ -68,13 +68,14 @@ def ratios(lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
             none.
 
     Returns:
-        The ratios of `upper`, and the least and the largest ratios that the steps between
+        The ratios of the middles of both, and the least and the largest ratios that the steps between
         evaluations leave possible, each [cells, optimizers]. The least takes the optimizer's own
         fewest steps and the most of all others, the largest the other way round. inf where an
         optimizer does not reach the goal.
     """
+    middle = (lower + upper) / 2
     return (
-        _ratio(upper, upper.min(axis=1, keepdims=True)),
+        _ratio(middle, middle.min(axis=1, keepdims=True)),
         np.maximum(_ratio(lower, _least_of_others(upper)), 1),
         np.maximum(_ratio(upper, _least_of_others(lower)), 1),
     )

@@ -206,6 +206,8 @@ def scaling_without_rates(given: Sequence[Search], settings: Settings) -> Scalin
         if math.isfinite(each.lower)
     ]
     counts = [setting.trials for search in enough for setting in search.settings]
+    if counts and not all(search.settings for search in enough):
+        counts.append(1)
     return replace(
         scaling_of_steps(known, settings),
         trials=k,

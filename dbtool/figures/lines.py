@@ -277,47 +277,58 @@ def _draw_band(axes: Axes, curve: Curve, order: float, name: str) -> None:
 
 
 def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
-    """Draw each distinct guide line of a name once, in grey where all curves share it.
+    """Draw each distinct guide line of a name once, in grey where curves share it.
 
-    An interval, in the columns that end with _low and _high, is tinted.
+    The interval of a single line, in the columns that end with _low and _high, is tinted; several
+    would hide each other.
     """
     guides = _guides(panel, name)
-    shared = len(guides) == 1
-    for label, curve, points in guides:
-        colour = style.PERFECT if shared else curve.colour
+    alone = len(guides) == 1
+    for label, curve, points, shared in guides:
+        colour = style.PERFECT if shared or alone else curve.colour
         columns = curve.columns("x", f"{name}_low", f"{name}_high")
         bounds = [row for row in columns if None not in row]
-        if len(bounds) > 1:
+        if alone and len(bounds) > 1:
             band = {"color": colour, "label": f"{name}_band: {curve.name}", **GUIDE_BAND}
             xs, lows, highs = zip(*bounds, strict=True)
             axes.fill_between(xs, lows, highs, **band)
         if len(points) > 1:
-            width, alpha = (1.0, 1.0) if shared else (0.8, 0.65)
+            width, alpha = (1.0, 1.0) if alone else (0.8, 0.65)
             look = style.KEY[name].look | {"linewidth": width, "alpha": alpha, "color": colour}
             look |= {"zorder": 2, "label": f"{name}: {label}"}
             axes.plot(*zip(*sorted(points.items()), strict=True), **look)
 
 
-def _guides(panel: Panel, name: str) -> list[tuple[str, Curve, dict[float, float]]]:
+def _guides(panel: Panel, name: str) -> list[tuple[str, Curve, dict[float, float], bool]]:
     """Return the distinct guide lines of a name, each with its first curve and all points on it.
+
+    The last tells of a line whether several curves share it.
 
     Drawn apart, dashes of curves that start elsewhere on the line would fill each other's gaps. Of
     many it is the middle one, to compare slopes with; first comes what the line is called.
     """
     guides: dict[float, tuple[Curve, set[float]]] = {}
+    shared: set[float] = set()
     for curve in panel.curves:
         points = {x: y for x, y in curve.columns("x", name) if y is not None and y > 0}
         if points:
             x, y = next(iter(points.items()))
             own = y / x ** SLOPES[name]
-            near = (known for known in guides if math.isclose(known, own, rel_tol=ALIKE))
-            guides.setdefault(next(near, own), (curve, set()))[1].update(points)
+            near = next((at for at in guides if math.isclose(at, own, rel_tol=ALIKE)), None)
+            if near is not None:
+                shared.add(near)
+            guides.setdefault(own if near is None else near, (curve, set()))[1].update(points)
     if many := len(guides) > MOST_GUIDES:
         middle = sorted(guides)[len(guides) // 2]
         every = set[float]().union(*(xs for _, xs in guides.values()))
         guides = {middle: (guides[middle][0], every)}
     return [
-        (style.OF_MANY if many else curve.name, curve, {x: y * x ** SLOPES[name] for x in xs})
+        (
+            style.OF_MANY if many else curve.name,
+            curve,
+            {x: y * x ** SLOPES[name] for x in xs},
+            y in shared,
+        )
         for y, (curve, xs) in guides.items()
     ]
 

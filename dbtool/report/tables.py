@@ -10,7 +10,7 @@ import polars as pl
 from dbtool.analysis.interval import NOTHING_KNOWN, finite, ratio
 from dbtool.analysis.kinds import Kind, typed_rows
 from dbtool.analysis.law import power_law
-from dbtool.core.errors import counted
+from dbtool.core.errors import counted, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,8 +54,8 @@ NEEDS: Mapping[str, str] = {
     "gradient_noise_scale`",
     "branches": "no trial was trained with `dbtool produce --branch-at`",
     "comparison": "no two workloads of a release differ in the optimizer alone; a pair has the "
-    "same collection, dataset, model, metric and goal, and `dbtool ingest --release NAME` puts the "
-    "runs of both into one release",
+    "same collection, dataset, model, metric and goal, and runs of two releases come into one by "
+    "`dbtool publish PATH --out DIR --release NAME` of each and `dbtool ingest` of both",
     "profiles": "at no batch size has every optimizer enough trials on one dataset and model of a "
     "release; name workloads of fewer optimizers, or ask for fewer trials with --trials",
     "costs": "they follow from a curve, which takes four batch sizes that reached the goal",
@@ -235,14 +235,19 @@ def lack_of_rows(kind: Kind, rows: pl.DataFrame) -> str | None:
     """Return a sentence on what rows of a kind lack; None where that is nothing."""
     if rows.is_empty():
         return f"{kind} has no rows: {NEEDS[kind]}"
-    missing = rows.height - rows["missing"].null_count() if kind == "comparison" else 0
-    if missing:
-        return (
-            f"{missing:,} of {counted(rows.height, 'row')} have no probability: the optimizers "
-            "named in `missing` have fewer than k trials at that batch size, or none; --trials "
-            "sets k"
-        )
-    return None
+    empty = rows["win"].null_count() if kind == "comparison" else 0
+    if not empty:
+        return None
+    few = rows.height - rows["missing"].null_count()
+    reasons = [
+        *["`missing` names optimizers with fewer than k trials there (--trials sets k)"]
+        * (few > 0),
+        *["evaluations are too far apart to tell, see win_certain and win_possible"]
+        * (few < empty),
+    ]
+    return (
+        f"{empty:,} of {counted(rows.height, 'row')} have no probability: {joined(reasons, 'or')}"
+    )
 
 
 def _frame(kind: str, made: Sequence[Row]) -> pl.DataFrame:

@@ -54,12 +54,22 @@ def by_all_choices(steps: list[float], others: list[float], k: int) -> float:
 def test_chances_against_all_choices_of_trials(first, other, k):
     k = min(k, len(first), len(other))
     found = compare(search(8, first), search(8, other), k, level=0.95)
-    steps, others = [end for _, end in first], [end for _, end in other]
+    # Each in the middle of the steps from the one after the last that missed the goal.
+    steps, others = ([(after + 1 + end) / 2 for after, end in each] for each in (first, other))
     win, loss = by_all_choices(steps, others, k), by_all_choices(others, steps, k)
     for name, expected in (("win", win), ("loss", loss)):
         is_open = found[f"{name}_possible"] - found[f"{name}_certain"] > 0.5
         assert found[name] == (None if is_open else pytest.approx(expected))
     assert win + loss + found["neither"] == pytest.approx(1)
+
+
+def test_rare_evaluations_are_no_disadvantage():
+    steps = np.random.default_rng(5).integers(1, 2_000, 200)
+    seldom = [(40 * ((each - 1) // 40), 40 * ((each - 1) // 40 + 1)) for each in steps.tolist()]
+    for k in (1, 5):
+        found = compare(exact(8, *map(float, steps)), search(8, seldom), k, level=0.95)
+        assert found["win"] == pytest.approx(0.5, abs=0.02)
+        assert found["win_certain"] < found["win"] < found["win_possible"]
 
 
 @given(INTERVALS, INTERVALS, st.integers(1, 2), st.data())

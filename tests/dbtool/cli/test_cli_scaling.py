@@ -124,7 +124,7 @@ def test_a_comparison_without_trials_of_both_says_so(call, tmp_path):
             write_shard(tmp_path, workload=name, batch_size=size, trials=trials)
     words = ("scaling", "--rows", "comparison", "--db", str(tmp_path))
     outcome = call(*words)
-    assert outcome.errors.startswith("2 of 3 rows have no probability: the optimizers named in")
+    assert outcome.errors.startswith("3 of 3 rows have no probability: `missing` names optimizers")
     chosen = call(*words, "--format", "csv", "--columns", "batch_size,k,missing").output
     assert chosen.split() == ["batch_size,k,missing", "8,1,sgd", "16,1,", "32,1,adam"]
 
