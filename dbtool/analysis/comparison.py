@@ -84,10 +84,10 @@ def compare(first: Search, other: Search, k: int, *, level: float) -> dict[str, 
     Returns:
         By column: k; win, the probability that the first's best takes fewer steps, each trial
         counted in the middle of the steps that its evaluations leave open, since the first of these
-        past the goal comes late where they are few, None where they leave more than half open; win_certain and win_possible; win_low and win_high, the ends of
-        an interval for searches like these two, 0 and 1 where it is not known; the same five of
-        loss, that the other's does; and neither, that neither reaches the goal, which adds up to 1
-        with win and loss.
+        past the goal comes late where they are few; None where they leave more than half open;
+        win_certain and win_possible; win_low and win_high, the ends of an interval for searches
+        like these two, 0 and 1 where it is not known; the same five of loss, that the other's does;
+        and neither, that neither reaches the goal, which adds up to 1 with win and loss.
     """
     return {
         "k": k,

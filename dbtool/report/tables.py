@@ -239,12 +239,13 @@ def lack_of_rows(kind: Kind, rows: pl.DataFrame) -> str | None:
     if not empty:
         return None
     few = rows.height - rows["missing"].null_count()
-    reasons = [
-        *["`missing` names optimizers with fewer than k trials there (--trials sets k)"]
-        * (few > 0),
-        *["evaluations are too far apart to tell, see win_certain and win_possible"]
-        * (few < empty),
-    ]
+    reasons = []
+    if few:
+        reasons.append(
+            "`missing` names optimizers with fewer than k trials there (--trials sets k)"
+        )
+    if few < empty:
+        reasons.append("evaluations are too far apart, see win_certain and win_possible")
     return (
         f"{empty:,} of {counted(rows.height, 'row')} have no probability: {joined(reasons, 'or')}"
     )
