@@ -41,6 +41,8 @@ def verify(path: list[Path]) -> None:
             outcome = dbtool.verify(each, on_progress)
         for problem in outcome.problems:
             tell(str(problem))
+        for note in outcome.notes:
+            tell(note)
         problems += len(outcome.problems)
         tell(
             f"{each}: {counted(outcome.releases, 'release')} and "

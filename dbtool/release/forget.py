@@ -6,11 +6,10 @@ from pathlib import Path
 
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.files import unfinished_folder
-from dbtool.core.manifest import SWEEP_LOCK, read_manifest, releases_in
+from dbtool.core.manifest import read_manifest, releases_in
 from dbtool.core.release import locked
 from dbtool.core.resources import bundled_release
-from dbtool.core.walk import entries
-from dbtool.store.locations import folder_name, is_locked, user_folder
+from dbtool.store.locations import folder_name, is_swept, user_folder
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def forget(release: str) -> Forgotten:
     measurements = sum(file.rows or 0 for file in read_manifest(folder).shards)
     gone = unfinished_folder(own)
     with locked(folder, 0.0):
-        if any(e.name.startswith(SWEEP_LOCK) and is_locked(e.path) for e in entries(folder)):
+        if is_swept(folder):
             raise DbtoolError(f"a sweep is at work in {folder}: stop it first")
         # At once, so that nobody reads half of it; what a kill leaves goes with the next write.
         folder.rename(gone)

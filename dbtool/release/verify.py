@@ -1,6 +1,5 @@
 """Checks release folders byte by byte and row by row, and reports faults with their remedies."""
 
-import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -11,8 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import sha256_of
+from dbtool.core.errors import DbtoolError, UsageError, counted
 from dbtool.core.footer import FooterError
 from dbtool.core.index import TABLES, ClashError, Index
 from dbtool.core.manifest import (
@@ -23,14 +21,16 @@ from dbtool.core.manifest import (
     Manifest,
     ReleaseFile,
     is_release,
+    is_shard,
     lack_of_release,
     read_manifest,
 )
 from dbtool.core.parquet import ParquetError, decoding
+from dbtool.core.release import load_shard
 from dbtool.core.shards import Shard
 from dbtool.core.walk import AccessError, is_folder, walk
 from dbtool.release.layout import sums
-from dbtool.store.locations import release_folder
+from dbtool.store.locations import is_swept, release_folder
 from dbtool.store.shard_files import checked_shard, fault, in_threads
 
 _GET_ANEW = "get the release anew"
@@ -65,12 +65,15 @@ class Verified:
         shards: number of sound shards, of any release.
         measurements: rows of these shards.
         problems: the faults.
+        notes: sentences about releases that a sweep or another command is writing to, whose new
+            shards need not be listed yet.
     """
 
     releases: int
     shards: int
     measurements: int
     problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
 
 
 def verify(
@@ -105,6 +108,7 @@ def verify(
         sum(each.shards for each in found),
         sum(each.measurements for each in found),
         tuple(dict.fromkeys(problems)),
+        tuple(note for each in found for note in each.notes),
     )
 
 
@@ -138,15 +142,35 @@ def _verify_release(folder: Path, on_progress: Callable[[int, int], None]) -> Ve
     except DbtoolError as error:
         reason = f"{error}; nothing else of that release was checked"
         return Verified(0, 0, 0, (Problem(path, reason, None),))
-    problems = [*_unlisted(folder, manifest), *_wrong_others(folder, manifest)]
+    new, unlisted = _unlisted(folder, manifest)
+    problems = [*unlisted, *_wrong_others(folder, manifest)]
     shards, damaged = _checked(folder, manifest.shards, on_progress)
     problems += damaged or _wrong_index(folder, manifest, shards, {each.path for each in problems})
-    sound = 0 if problems else 1
-    return Verified(sound, len(shards), sum(shard.rows for shard in shards), tuple(problems))
+    notes = []
+    if (new or problems) and (writer := _writer(folder, manifest)):
+        # It lists shards some time after they are written, and the index before the manifest.
+        problems = [each for each in problems if each.path not in map(folder.joinpath, TABLES)]
+        notes = [f"{writer} in {folder}, and {counted(len(new), 'sound shard')} not listed yet"]
+    else:
+        remedy = f"list it with `dbtool index {folder}`"
+        problems = [
+            *(Problem(each, "the manifest does not list it", remedy) for each in new),
+            *problems,
+        ]
+    rows = sum(shard.rows for shard in shards)
+    return Verified(int(not problems), len(shards), rows, tuple(problems), tuple(notes))
 
 
-def _unlisted(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    """Yield files in the folder outside the release; hidden ones may belong to the host."""
+def _writer(folder: Path, manifest: Manifest) -> str | None:
+    """Return what is writing to a release folder: a sweep, or who has changed its manifest."""
+    if is_swept(folder):
+        return "a sweep is at work"
+    return "another command is at work" if read_manifest(folder) != manifest else None
+
+
+def _unlisted(folder: Path, manifest: Manifest) -> tuple[list[Path], list[Problem]]:
+    """Return sound shards outside the release, and other files; hidden ones may be the host's."""
+    shards, problems = [], []
     listed = {MANIFEST, SUMS, *(file.path for file in manifest.files)}
     errors: list[AccessError] = []
     found = walk(folder, hidden=False, on_error=errors.append)
@@ -155,16 +179,17 @@ def _unlisted(folder: Path, manifest: Manifest) -> Iterator[Problem]:
         try:
             if below.as_posix() in listed or is_folder(path):
                 continue
+            if is_shard(below.as_posix()):
+                load_shard(folder, below.as_posix())
+                shards.append(path)
+                continue
         except AccessError as error:
             errors.append(error)
             continue
-        is_shard = below.parts[0] == "measurements" and path.suffix == ".parquet"
-        listable = False
-        with contextlib.suppress(OSError):
-            listable = is_shard and sha256_of(path).startswith(path.stem)
-        remedy = f"list it with `dbtool index {folder}`, or remove it" if listable else "remove it"
-        yield Problem(path, "the manifest does not list it", remedy)
-    yield from map(_unreadable, errors)
+        except FooterError:
+            pass
+        problems.append(Problem(path, "the manifest does not list it", "remove it"))
+    return shards, [*problems, *map(_unreadable, errors)]
 
 
 def _wrong_others(folder: Path, manifest: Manifest) -> Iterator[Problem]:

@@ -134,14 +134,14 @@ def folder_name(release: str) -> str:
 
 def _no_release(path: Path, option: str) -> DbtoolError:
     named = f"{path}, which {option} names,"
-    found = [mark for each in (path, *entries(path)) for mark in entries(each)]
-    locks = [mark.path for mark in found if mark.name.startswith(SWEEP_LOCK)]
-    if any(map(is_locked, locks)):
+    places = [path, *(Path(entry.path) for entry in entries(path))]
+    if any(map(is_swept, places)):
         return DbtoolError(
             f"a sweep is at work in {named} and has written no trials yet: ask again when its "
             "first ones have ended; `dbtool produce --watch` shows how they come along"
         )
-    if locks or any(mark.name == SWEEP_WORK for mark in found):
+    names = [mark.name for each in places for mark in entries(each)]
+    if SWEEP_WORK in names or any(name.startswith(SWEEP_LOCK) for name in names):
         return DbtoolError(
             f"the sweep in {named} was stopped before it had written any trials: give its "
             "`dbtool produce` command again, which goes on from what was saved"
@@ -151,7 +151,13 @@ def _no_release(path: Path, option: str) -> DbtoolError:
     )
 
 
-def is_locked(path: str) -> bool:
+def is_swept(folder: Path) -> bool:
+    """Whether a sweep is at work in a folder."""
+    marks = (mark for mark in entries(folder) if mark.name.startswith(SWEEP_LOCK))
+    return any(_is_locked(mark.path) for mark in marks)
+
+
+def _is_locked(path: str) -> bool:
     """Whether a process holds the lock of a file."""
     import filelock
 

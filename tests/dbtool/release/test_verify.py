@@ -10,15 +10,16 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from filelock import FileLock
 
 from dbtool.core.errors import UsageError
 from dbtool.core.footer import encode_footer
 from dbtool.core.index import TABLES
-from dbtool.core.manifest import MANIFEST, read_manifest
+from dbtool.core.manifest import MANIFEST, SWEEP_LOCK, read_manifest
+from dbtool.core.release import rebuild
 from dbtool.release.verify import verify
 from tests.support.made_up import (
     curve,
-    shard_footer,
     whole_footer,
     whole_table,
     write_shard,
@@ -106,13 +107,37 @@ def test_cut_missing_and_extra_files_are_found(folder):
     [problem] = verify(folder).problems
     assert str(problem) == f"{folder / 'notes.txt'}: the manifest does not list it; remove it"
     (folder / "notes.txt").unlink()
-    footer = encode_footer(shard_footer([SAMPLE], batch_size=128))
-    shard = write_table(folder, whole_table([SAMPLE]), footer)
+    new = write_shard(folder.parent / "other", trials=[SAMPLE], batch_size=128)
+    shard = folder / new.relative_to(folder.parent / "other")
+    shard.parent.mkdir(parents=True)
+    shutil.copy(new, shard)
     [problem] = verify(folder).problems
-    assert str(problem).endswith(f"list it with `dbtool index {folder}`, or remove it")
+    assert str(problem).endswith(
+        f"the manifest does not list it; list it with `dbtool index {folder}`"
+    )
     shard.write_bytes(shard.read_bytes()[:-1])
     [problem] = verify(folder).problems
     assert str(problem).endswith(f"{shard.name}: the manifest does not list it; remove it")
+
+
+def test_new_shards_and_an_index_in_flux_are_no_problems_beside_a_sweep(tmp_path):
+    folder, other = tmp_path / "runs", tmp_path / "other"
+    write_shard(folder)
+    shutil.copytree(folder, other)
+    write_shard(other, batch_size=32)
+    # As a sweep leaves them between its listings.
+    shutil.copytree(other / "measurements", folder / "measurements", dirs_exist_ok=True)
+    shutil.copy(other / TABLES[-1], folder)
+    with FileLock(folder / f"{SWEEP_LOCK}-1-3"):
+        found = verify(folder)
+        assert (found.problems, found.releases) == ((), 1)
+        assert found.notes == (f"a sweep is at work in {folder}, and 1 sound shard not listed yet",)
+        (folder / "measurements" / "cut.parquet").write_bytes(b"PAR1")
+        assert list(reasons(folder)) == ["measurements/cut.parquet"]
+        (folder / "measurements" / "cut.parquet").unlink()
+    assert len(verify(folder).problems) == 2
+    rebuild(folder)
+    assert (verify(folder).problems, verify(folder).notes) == ((), ())
 
 
 def test_a_missing_manifest_is_one_sentence(folder):
