@@ -295,8 +295,10 @@ def _as_number(value: Scalar | None) -> float | None:
         return None
 
 
-def differences(held: Workload | Study | None, given: Workload | Study) -> list[str]:
-    """Return the names of the fields that differ between two workloads or two studies.
+def differences(
+    held: Workload | Study | Trial | None, given: Workload | Study | Trial
+) -> list[str]:
+    """Return the names of the fields that differ between two workloads, studies or trials.
 
     For example, `goal (0.02, there 0.03)` for a short value and `search_space (momentum)` for an
     object: short values follow the name, and objects list the keys that differ. The workload of a

@@ -165,10 +165,14 @@ class ReleaseWriter:
     def refuse_clash(self, footer: Footer, index: Index | None = None) -> None:
         """Raise a ClashError where a footer contradicts the release."""
         if reason := (index or self.index).clash(footer):
-            name, batch_size = footer.study.key
-            raise ClashError(
-                f"{name} at batch size {batch_size} cannot be added to {self.folder}: {reason}"
-            )
+            raise self.clash(footer, reason)
+
+    def clash(self, footer: Footer, reason: str) -> ClashError:
+        """Return the error for a shard that contradicts the release."""
+        name, batch_size = footer.study.key
+        return ClashError(
+            f"{name} at batch size {batch_size} cannot be added to {self.folder}: {reason}"
+        )
 
     def _take_in(self, shard: Shard) -> None:
         if shard.path in self._shards or any(shard.path == each.path for each in self._new):

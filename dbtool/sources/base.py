@@ -14,11 +14,11 @@ Example:
 
 import contextlib
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -26,12 +26,16 @@ import pyarrow.compute as pc
 
 from dbtool.core.errors import DbtoolError, counted, joined, printable
 from dbtool.core.files import made_folder
-from dbtool.core.footer import Footer
-from dbtool.core.index import Index
+from dbtool.core.footer import Footer, Trial
+from dbtool.core.index import Index, differences
 from dbtool.core.manifest import About
+from dbtool.core.release import load_shard
 from dbtool.core.shards import Shard, not_written, read_tables
 from dbtool.core.writer import ReleaseWriter
 from dbtool.store.shard_files import copy_shard
+
+if TYPE_CHECKING:
+    import polars as pl
 
 OnProgress: TypeAlias = Callable[[int, int], None]
 OnMessage: TypeAlias = Callable[[str], None]
@@ -64,6 +68,30 @@ class StoredShard:
     def __iter__(self) -> Iterator[pa.Table]:
         return read_tables(self.folder / self.shard.path)
 
+    def difference(self, trial: Trial, held: "StoredShard") -> str | None:
+        """Return what differs first in a trial that another shard has, too, of what counts.
+
+        As for `dbtool diff`, names and sources of trials and how they were trained do not count.
+        """
+        [other] = [each for each in held.shard.footer.trials if each.trial_id == trial.trial_id]
+        other = msgspec.structs.replace(other, name=trial.name, source=trial.source)
+        if facts := differences(other, trial):
+            return facts[0]
+        new, old = (each._rows_of(trial.trial_id) for each in (self, held))
+        for name in new.columns:
+            unequal = new[name].ne_missing(old[name]).arg_true()
+            if len(unequal):
+                values = f"{new[name][unequal[0]]}, there {old[name][unequal[0]]}"
+                return f"{name} at step {new['step'][unequal[0]]} ({values})"
+        return None
+
+    def _rows_of(self, trial_id: int) -> "pl.DataFrame":
+        import polars as pl
+
+        path = self.folder / self.shard.path
+        rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        return rows.filter(pl.col("trial_id") == trial_id).collect()
+
 
 NewShard: TypeAlias = tuple[Footer, Iterable[pa.Table]]
 """Trials of a study: the footer of their shard, and its rows for
@@ -82,7 +110,7 @@ class Report:
         studies: how many of their studies had no trials in the release before.
         trials: how many trials were added.
         measurements: how many measurements these trials have.
-        already_there: trials (for another release, shards) that the release already had.
+        already_there: trials that the release already had.
         malformed: why parts of the source were refused.
         left_out: how many trials were refused with them.
         unused: the parts of the source that hold no run that can be stored, by reason.
@@ -114,17 +142,12 @@ class Report:
         """Note that a part of the source holds no run that can be stored, and why."""
         self.unused.setdefault(reason, []).append(part)
 
-    def added(self, units: str = "", there: str = "trial") -> str:
-        """Return the sentence that says what was added.
-
-        Args:
-            units: what contains the trials, such as "2 shards with ".
-            there: what `already_there` counts.
-        """
+    def added(self, units: str = "") -> str:
+        """Return the sentence that says what was added, `units` such as "2 shards with "."""
         return (
             f"added {units}{counted(self.trials, 'trial')} and "
             f"{counted(self.measurements, 'measurement')} to {self.release}; "
-            f"{counted(self.already_there, there)} already there"
+            f"{counted(self.already_there, 'trial')} already there"
         )
 
 
@@ -153,8 +176,9 @@ class Source(Protocol):
     def studies(self, addition: Addition) -> Iterable[NewShard]:
         """Return the shards to add.
 
-        Trials that the release already has with the same `Trial.source` are dropped. So a source
-        may return all that it has, or look into `addition.held` for what it need not read.
+        Trials that the release already has with the same `Trial.source`, or of a `StoredShard` with
+        equal rows, are dropped. So a source may return all that it has, or look into
+        `addition.held` for what it need not read.
 
         A generator is stored while it is read. A list is checked first: where one of its shards
         clashes with the release, nothing is added.
@@ -221,29 +245,61 @@ def _new(
     """Yield the shards without the trials that the release already has.
 
     Raises:
-        ClashError: a study of which the release has all trials is another one there.
+        ClashError: the release has another study in its place, or other contents of a trial.
     """
     with contextlib.ExitStack() as stack:
         if isinstance(studies, Generator):
             stack.callback(studies.close)
         for footer, rows in studies:
             there = addition.held.trials_of(*footer.study.key)
-            new = tuple(
-                trial
-                for trial in footer.trials
-                if trial.source is None
-                or there.get(trial.trial_id, {}).get("source") != trial.source
-            )
-            if 0 < len(new) == len(footer.trials) or isinstance(rows, StoredShard):
+            if isinstance(rows, StoredShard):
+                new = _unlike(footer, rows, there, writer)
+            else:
+                new = [
+                    trial
+                    for trial in footer.trials
+                    if trial.source is None
+                    or there.get(trial.trial_id, {}).get("source") != trial.source
+                ]
+            if 0 < len(new) == len(footer.trials):
                 yield footer, rows
                 continue
-            left = msgspec.structs.replace(footer, trials=new)
+            left = msgspec.structs.replace(footer, trials=tuple(new))
             writer.refuse_clash(left)
             addition.report.already_there += len(footer.trials) - len(new)
             if new:
-                is_new = pc.field("trial_id").isin([trial.trial_id for trial in new])
-                tables = (table.filter(is_new) for table in rows)
-                yield left, tables
+                yield left, _of_trials(rows, [trial.trial_id for trial in new])
+
+
+def _unlike(
+    footer: Footer, rows: StoredShard, there: Mapping[int, Mapping[str, Any]], writer: ReleaseWriter
+) -> list[Trial]:
+    """Return the trials of another release's shard that the release lacks.
+
+    Raises:
+        ClashError: the release has another study in its place, or other contents of a trial.
+    """
+    writer.refuse_clash(msgspec.structs.replace(footer, trials=()))
+    new, opened = [], {}
+    for trial in footer.trials:
+        if trial.trial_id not in there:
+            new.append(trial)
+            continue
+        path = there[trial.trial_id]["shard"]
+        if path not in opened:
+            opened[path] = StoredShard(writer.folder, load_shard(writer.folder, path))
+        if differing := rows.difference(trial, opened[path]):
+            raise writer.clash(
+                footer,
+                f"its trial {trial.trial_id} differs from the one that is there in {differing}; "
+                f"`dbtool diff {rows.folder} {writer.folder}` shows all that differs",
+            )
+    return new
+
+
+def _of_trials(rows: Iterable[pa.Table], trials: list[int]) -> Iterator[pa.Table]:
+    # A function of its own, since a generator expression would read a later loop's trials.
+    return (table.filter(pc.field("trial_id").isin(trials)) for table in rows)
 
 
 def _store(writer: ReleaseWriter, footer: Footer, rows: Iterable[pa.Table]) -> Shard:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbtool.core.checks import require_whole
 from dbtool.core.errors import DbtoolError, UsageError, counted, first_sentence, joined, unknown
@@ -72,7 +73,8 @@ class ReleaseSource:
         """
         report, listed = addition.report, self.manifest.shards
         new = [file for file in listed if status_of(report.folder / file.path) is None]
-        report.already_there += len(listed) - len(new)
+        paths = pa.array([file.path for file in listed], pa.string())
+        report.already_there += pc.sum(pc.is_in(addition.held.trials["shard"], paths)).as_py() or 0
         shards = [sound_shard(self.folder, file) for file in new]
         Index.of(shards)
         return [(shard.footer, StoredShard(self.folder, shard)) for shard in shards]
@@ -330,7 +332,7 @@ def _add_releases(
             target = folder_to_write(into, source.about.release)
             with telling_of_change(target, on_message):
                 report = add_source(source, target, on_progress=on_progress)
-                added = report.added(f"{counted(report.shards, 'shard')} with ", "shard")
+                added = report.added(f"{counted(report.shards, 'shard')} with ")
                 for sentence in (added, *report.notes):
                     on_message(sentence)
             reports.append(report)

@@ -46,12 +46,12 @@ def test_ingest_twice(call, database, tmp_path):
     first = call("ingest", str(database), "--db", str(path))
     assert (first.code, first.output) == (0, "")
     assert first.errors == (
-        "added 3 shards with 7 trials and 157 measurements to made-up; 0 shards already there\n"
+        "added 3 shards with 7 trials and 157 measurements to made-up; 0 trials already there\n"
         f"in {path / 'made-up'}\n"
     )
     second = call("ingest", str(database), "--db", str(path))
     assert second.errors == (
-        "added 0 shards with 0 trials and 0 measurements to made-up; 3 shards already there\n"
+        "added 0 shards with 0 trials and 0 measurements to made-up; 7 trials already there\n"
         f"in {path / 'made-up'}\n"
     )
     assert call("studies", "--db", str(path)).output == call("studies").output

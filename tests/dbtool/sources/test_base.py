@@ -1,19 +1,23 @@
 """Sources are added in one way: what is new, each shard once, a list as a whole or not at all."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+import dbtool
 from dbtool.core.errors import DbtoolError
 from dbtool.core.index import ClashError
 from dbtool.core.manifest import About
 from dbtool.core.release import shard_paths
 from dbtool.release.verify import verify
 from dbtool.sources.base import Addition, MalformedError, NewShard, Report, add_source, conclude
-from tests.support.made_up import reaching, shard_footer, shard_table
+from dbtool.sources.ingest import ingest
+from tests.support.made_up import reaching, shard_footer, shard_table, write_shard
 
 
 def shard(*trials: Any, **study: Any) -> NewShard:
@@ -45,6 +49,15 @@ def test_trials_that_are_there_are_left_out(tmp_path):
     assert verify(folder).measurements == 105
 
 
+def test_each_shard_of_a_list_gets_the_rows_of_its_own_new_trials(tmp_path):
+    folder = tmp_path / "release"
+    held = [shard(reaching(0)), shard(reaching(5), batch_size=32)]
+    grown = [shard(reaching(0), reaching(1)), shard(reaching(5), reaching(6), batch_size=32)]
+    add_source(MadeUp(lambda _: held), folder)
+    add_source(MadeUp(lambda _: grown), folder)
+    assert (verify(folder).problems, verify(folder).measurements) == ((), 4 * 21)
+
+
 def test_a_study_that_differs_is_refused_without_new_trials_too(tmp_path):
     folder = tmp_path / "release"
     add_source(MadeUp(lambda _: [shard(reaching(0))]), folder)
@@ -73,6 +86,53 @@ def test_of_a_list_nothing_is_added_where_a_part_clashes(tmp_path):
         add_source(MadeUp(shards), folder)
     assert closed == [True]
     assert 2 <= len(shard_paths(folder)) < 7
+
+
+def released(folder: Path, *shards: list[Any], **given: Any) -> Path:
+    """Writes a release of shards with these trials."""
+    for trials in shards:
+        write_shard(folder, trials=trials, replicates=True, **given)
+    return folder
+
+
+def test_trials_of_a_release_that_were_trained_twice_are_there(tmp_path):
+    one, two, three, four, nan = (*map(reaching, range(4)), reaching(4, math.nan))
+    held = released(tmp_path / "held", [one, two], [nan])
+    twice = released(tmp_path / "twice", [one], [two, nan], producer={"created": "later"})
+    [report] = ingest(twice, held)
+    assert (report.shards, report.trials, report.already_there) == (0, 0, 3)
+    # Blocks that hold other trials, of which each shard has some that are there.
+    blocks = released(tmp_path / "blocks", [two, three], [four, nan], producer={"created": "now"})
+    write_shard(blocks, trials=[one], batch_size=32, replicates=True)
+    [report] = ingest(blocks, held)
+    assert (report.shards, report.trials, report.already_there) == (3, 3, 2)
+    assert (verify(held).problems, verify(held).measurements) == ((), 6 * 21)
+    both = released(tmp_path / "both", [one, two], [three, four, nan])
+    write_shard(both, trials=[one], batch_size=32, replicates=True)
+    with dbtool.open(held) as first, dbtool.open(both) as second:
+        assert dbtool.diff(first, second).rows() == []
+    assert ingest(blocks, held)[0].already_there == 5
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (reaching(1, 0.2), r"val_classification_error at step 20 (0.2, there 0.1)"),
+        ((1, "INFEASIBLE", *reaching(1)[2:]), 'status ("INFEASIBLE", there "COMPLETE")'),
+        ((1, "COMPLETE", {"learning_rate": 0.2}, reaching(1)[3]), "metaparameters (learning_rate)"),
+    ],
+)
+def test_of_a_release_with_a_trial_that_differs_nothing_is_added(tmp_path, other, what):
+    held = released(tmp_path / "held", [reaching(0), reaching(1)], train_steps=20)
+    given = released(tmp_path / "given", [reaching(0), other, reaching(2)], train_steps=20)
+    write_shard(given, batch_size=32)
+    with pytest.raises(ClashError) as caught:
+        ingest(given, held)
+    assert str(caught.value).endswith(
+        f"its trial 1 differs from the one that is there in {what}; "
+        f"`dbtool diff {given} {held}` shows all that differs"
+    )
+    assert len(shard_paths(held)) == 1
 
 
 def test_a_source_that_is_refused_late_leaves_nothing_that_was_not_there(tmp_path):
