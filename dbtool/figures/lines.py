@@ -21,7 +21,11 @@ from dbtool.figures.specs import Scale
 MARGIN = 0.7  # octaves between the outermost points and the ends of an axis
 FEWEST_OCTAVES = 4.0
 NEAR_BORDER = 1.5  # a border of the searched range this many octaves from a point is drawn
-LIMIT = "Perfect scaling is the limit of the fitted curve at small batch sizes, with its interval."
+LIMIT = (
+    "Perfect scaling is the limit of the fitted curve at small batch sizes, with its interval. It "
+    "passes below points with evaluations far apart: a point is the first evaluation past the "
+    "goal, and the curve is fitted between that and the last one that missed it."
+)
 REPLICATES = (
     "The median of the replicates of one setting lies in the band with a chance of 95 %, by order "
     "statistics."

@@ -114,6 +114,7 @@ BANDED = [
         (banded_rows(), "has more trials, its point lies at the better end of the band"),
         (banded_rows(), "The median of the best of k = 30 trials, diverged ones counted, lies"),
         ([row | {"perfect_low": 1.0} for row in steps_rows()], "limit of the fitted curve"),
+        ([row | {"perfect_low": 1.0} for row in steps_rows()], "passes below points with"),
     ],
 )  # fmt: skip
 def test_what_is_missing_and_what_tints_mean_is_told(rows, sentence):
