@@ -69,9 +69,9 @@ def ratios(lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
 
     Returns:
         The ratios of the middles of both, and the least and the largest ratios that the steps
-        between evaluations leave possible, each [cells, optimizers]. The least takes the optimizer's own
-        fewest steps and the most of all others, the largest the other way round. inf where an
-        optimizer does not reach the goal.
+        between evaluations leave possible, each [cells, optimizers]. The least takes the
+        optimizer's own fewest steps and the most of all others, the largest the other way round.
+        inf where an optimizer does not reach the goal.
     """
     middle = (lower + upper) / 2
     return (

@@ -241,9 +241,7 @@ def lack_of_rows(kind: Kind, rows: pl.DataFrame) -> str | None:
     few = rows.height - rows["missing"].null_count()
     reasons = []
     if few:
-        reasons.append(
-            "`missing` names optimizers with fewer than k trials there (--trials sets k)"
-        )
+        reasons.append("`missing` names optimizers with fewer than k trials (--trials sets k)")
     if few < empty:
         reasons.append("evaluations are too far apart, see win_certain and win_possible")
     return (
