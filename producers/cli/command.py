@@ -168,6 +168,7 @@ def _train(
     import jax
 
     from producers.devices import configure_devices, join_hosts, keep_compiled
+    from producers.sweep.data import with_own_data
 
     out = values["out"]
     configure_devices()
@@ -176,7 +177,7 @@ def _train(
     if values["dry_run"]:
         from producers.estimate import estimate
 
-        for line in estimate(studies, out, options):
+        for line in estimate(with_own_data(studies, out, options), out, options):
             typer.echo(line)
         return
     from producers.cli.interruption import interruptible
@@ -196,18 +197,22 @@ def _train(
         quick_compilation() if preset.made_up else contextlib.nullcontext(),
         interruptible(studies, out, options) as stop,
         copied(out, url, studies[0].release) as copying,
-        telling_of_change(out, tell),
-        sweep_progress(studies, out, options, watch=values["watch"]) as shown,
-        profiled(copying(shown), values["profile"]) as events,
     ):
-        if options.on == "ray":
-            from producers.sweep.ray_sweep import run_on_ray
+        # Once the copy is here, which they go on with; in place, for what an interruption tells.
+        studies[:] = with_own_data(studies, out, options)
+        with (
+            telling_of_change(out, tell),
+            sweep_progress(studies, out, options, watch=values["watch"]) as shown,
+            profiled(copying(shown), values["profile"]) as events,
+        ):
+            if options.on == "ray":
+                from producers.sweep.ray_sweep import run_on_ray
 
-            run_on_ray(studies, out, options, events)
-        else:
-            from producers.sweep.run import run_sweep
+                run_on_ray(studies, out, options, events)
+            else:
+                from producers.sweep.run import run_sweep
 
-            run_sweep(studies, out, options, stop.heeded(events))
+                run_sweep(studies, out, options, stop.heeded(events))
 
 
 def _list_workloads(workloads: "list[Workload]", output_format: "Format") -> None:

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from producers.datasets.forms import Form
 from producers.datasets.split import RANDOM_5_000, Dataset, Request, Split
 
 Load = Callable[[Request], Dataset]
+_SPLITS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,15 @@ class DatasetDefinition:
         return callable(self.load)
 
     def loaded(self, request: Request) -> Dataset:
-        """Load it, a user's own with a check of what its function returned."""
+        """Load it, a user's own with a check and the hashes of what its function returned."""
         if callable(self.load):
-            return checked(self.load(request), request)
+            data = checked(self.load(request), request)
+            splits = {name: getattr(data, name) for name in _SPLITS}
+            hashes = {
+                name: each.sha256 if isinstance(each, Split) else f"{len(each)} examples"
+                for name, each in splits.items()
+            }
+            return replace(data, file_hashes=data.file_hashes | hashes)
         load: Load = _imported(self.load)
         return load(request)
 
@@ -159,7 +166,7 @@ def checked(data: object, request: Request) -> Dataset:
             f"the loader of {request.source} returned {found} training examples of {data.form}, "
             f"and the workload has {wanted} of {request.form}"
         )
-    for name in ("train", "validation", "test"):
+    for name in _SPLITS:
         form = data.form if name == "train" else data.form.evaluated
         split = getattr(data, name)
         fault = _fault(split, form) if isinstance(split, Split) else None

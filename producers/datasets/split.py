@@ -1,5 +1,6 @@
 """Requests for data sets, and their examples, in memory or read when they are needed."""
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
@@ -166,6 +167,15 @@ class Split:
         """Return the first examples."""
         return Split(self.inputs[:count], self.targets[:count])
 
+    @property
+    def sha256(self) -> str:
+        """Return a sha256, in hexadecimal, of the arrays."""
+        digest = hashlib.sha256()
+        for array in map(np.ascontiguousarray, (self.inputs, self.targets)):
+            digest.update(f"{array.dtype.str} {array.shape}\n".encode())
+            digest.update(array.data)
+        return digest.hexdigest()
+
     def read_only(self) -> Self:
         """Return the same examples, in arrays that nobody can change."""
         self.inputs.setflags(write=False)
@@ -207,7 +217,7 @@ class Dataset:
         validation: those whose errors the goal is about.
         test: others that are not trained on.
         file_hashes: a hash of each file's content, in hexadecimal, by name; of large data sets, of
-            the list of files alone.
+            the list of files alone. Of a user's own, of each split that is in memory, too.
     """
 
     name: str
@@ -216,6 +226,12 @@ class Dataset:
     validation: Examples
     test: Examples
     file_hashes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def sha256(self) -> str:
+        """Return one sha256, in hexadecimal, of the hashes."""
+        hashes = "".join(f"{name}={each}\n" for name, each in sorted(self.file_hashes.items()))
+        return hashlib.sha256(hashes.encode()).hexdigest()
 
 
 def in_memory(

@@ -84,6 +84,13 @@ def refuse_other(
             f"{study.name} was trained with the code of {before} and not with that of {now}, which "
             "is given; go on with that code, or write this sweep into another folder with --out"
         )
+    before, now = ((each.workload.definition or {}).get("data_sha256") for each in (held, expected))
+    if before != now and None not in (before, now):
+        raise DbtoolError(
+            f"{study.name} was trained on the data of sha256 {before[:8]} and not on those of "
+            f"sha256 {now[:8]}, which are given; go on with those data, or write this sweep into "
+            "another folder with --out"
+        )
     differing = differences(held.workload, expected.workload)
     differing += [*differences(_before_its_search(held, expected), expected), *also]
     if not differing:
@@ -101,6 +108,12 @@ def refuse_other(
     )
 
 
+def work_folders(study: StudyPlan, out: Path) -> list[Path]:
+    """Return the folders of a study's checkpoints: its own, then those of rounds of its search."""
+    folder = study.work_folder(out)
+    return [folder, *(Path(entry.path) for entry in entries(folder / ROUNDS_FOLDER))]
+
+
 def stopped_blocks(
     study: StudyPlan, out: Path, options: SweepOptions, finished: Container[int]
 ) -> list[tuple[int, ...]]:
@@ -110,8 +123,7 @@ def stopped_blocks(
         DbtoolError: what was saved, rounds of a search among it, has another definition, and
             would never be gone on with.
     """
-    folder = study.work_folder(out)
-    rounds = [Path(entry.path) for entry in entries(folder / ROUNDS_FOLDER)]
+    folder, *rounds = work_folders(study, out)
     stopped = []
     for each in (folder, *rounds):
         for (held, trial_ids, *_, shared_batches, measure), step in saved_blocks(each):
@@ -206,8 +218,13 @@ def partition(studies: Sequence[StudyPlan], options: SweepOptions) -> str:
         [study.release, study.name, study.train_steps, study.seed, blocks]
         for study, blocks in zip(studies, all_blocks(studies, options), strict=True)
     ]
-    cut += sorted({str(study.workload.origin) for study in studies if study.workload.origin})
+    cut += sorted({_code_and_data(study) for study in studies if study.workload.origin})
     return hashlib.sha256(json.dumps(cut).encode()).hexdigest()[:8]
+
+
+def _code_and_data(study: StudyPlan) -> str:
+    digest = study.workload.data_sha256
+    return f"{study.workload.origin}" + (f" on data of sha256 {digest[:8]}" if digest else "")
 
 
 # Others hold a lock for a moment to see whether anybody does.
@@ -251,10 +268,10 @@ def run_sweep(
     """
     from producers.training.mesh import is_first, same_on_all
 
-    origins = sorted({str(study.workload.origin) for study in studies})
+    origins = sorted({_code_and_data(study) for study in studies})
     if not same_on_all(origins):
         raise DbtoolError(
-            "the hosts have different code of the user's own; give all of them the same as "
+            "the hosts have different code or data of the user's own; give all of them the same as "
             f"{', '.join(origins)}, which this one has"
         )
     writing = sweep_writer(studies, out, options) if is_first() else contextlib.nullcontext()

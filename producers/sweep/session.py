@@ -18,11 +18,11 @@ from dbtool.core.own_code import blaming_own_code
 from producers.branches import Branch
 from producers.configuration import SweepOptions
 from producers.datasets.forms import Form
-from producers.datasets.registry import load_dataset
 from producers.datasets.split import Dataset, Examples, ExampleSource, Split
 from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
 from producers.plan import StudyPlan
+from producers.sweep.data import load_data
 from producers.sweep.memory import at_a_time, device_memory, memory_to_train, told_choice
 from producers.training.block import BlockProgram, SplitArrays
 from producers.training.block_record import BlockRecord, Progress, Slots
@@ -87,16 +87,7 @@ class StudySession:
         on_choice: Callable[[str], None] = lambda _: None,
     ) -> None:
         workload = study.workload
-        data = load_dataset(
-            workload.source,
-            form=workload.form,
-            subset=workload.subset,
-            train_examples=workload.train_limit,
-            folder=study.replacement,
-            datasets_dir=options.datasets,
-            vocabulary=options.vocabulary,
-            held_out=workload.held_out,
-        )
+        data = load_data(study, options)
         _refuse_one_class(workload, data)
         self._study = study
         self._options = options

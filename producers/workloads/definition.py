@@ -152,7 +152,8 @@ class Workload:
         augmentation: whether training images are cropped and flipped at random.
         dtype: what the model computes in; weights and losses are float32 in either case.
         replaces: the data set that the examples stand in for; None where they are its own.
-        data_sha256: of the files or the list of files that stand in for it.
+        data_sha256: of the files or the list of files that stand in for it, or of what the
+            user's own loader returned.
         paper: the arXiv number of the study that the workload is of; None where it is of none.
         held_out: the official training examples that are for validation, of MNIST, Fashion MNIST
             and CIFAR-10; the loaders of the others say themselves.

@@ -17,6 +17,7 @@ from producers.datasets.split import Dataset, Request, Split
 from producers.estimate import held_out_examples
 from producers.models.registry import MODELS
 from producers.plan import StudyPlan
+from producers.sweep.data import with_own_data
 from producers.sweep.run import partition
 from producers.sweep.session import StudySession
 from producers.training.optimizers import OPTIMIZERS
@@ -28,7 +29,7 @@ from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.replace import parse_replacement
 from producers.workloads.settings import settings
 from tests.support.own_workload import FILE, NAME, TRAIN_EXAMPLES
-from tests.support.sweeps import footer, planned, shards, small_study, sweep
+from tests.support.sweeps import footer, planned, shards, small_study, sweep, sweep_all
 
 pytestmark = pytest.mark.usefixtures("registries_as_before")
 
@@ -237,6 +238,46 @@ def test_the_code_is_recorded_and_other_code_goes_not_on(made_up_mnist, tmp_path
     assert sweep(first, tmp_path, made_up_mnist, trials=4) == [(2, 3)]
     letters = {partition([each], SweepOptions()) for each in (plain, first, second)}
     assert len(letters) == 3
+
+
+def test_its_data_are_recorded_and_other_data_go_not_on(path, tmp_path):
+    file = tmp_path / "labels.npy"
+    path.write_text(FILE.replace("np.arange(24) % 2", f"np.load({str(file)!r})"))
+    labels, options = np.arange(24) % 2, SweepOptions(block=1, datasets=tmp_path)
+    np.save(file, labels)
+    plain = study(path)
+    older, newer = tmp_path / "older", tmp_path / "newer"
+
+    def goes_on(out: Path, trials: int) -> list[tuple[int, ...]]:
+        planned = with_own_data([replace(plain, least_trials=trials)], out, options)
+        return sweep_all(planned, out, None, options)
+
+    assert goes_on(newer, 1) == [(0,)]
+    sweep_all([replace(plain, least_trials=1)], older, None, options)
+    images = np.stack([np.indices((4, 4))[axis] % 2 * 255 for axis in range(2)])[labels]
+    lines = ""
+    for name, first, end in (("test", 18, 24), ("train", 0, 12), ("validation", 12, 18)):
+        content = b"|u1 (%d, 4, 4)\n" % (end - first) + images[first:end].astype("u1").tobytes()
+        content += b"<i8 (%d,)\n" % (end - first) + labels[first:end].tobytes()
+        lines += f"{name}={hashlib.sha256(content).hexdigest()}\n"
+    (shard,) = shards(newer)
+    recorded = footer(shard, "study")["workload"]["definition"]["data_sha256"]
+    assert recorded == hashlib.sha256(lines.encode()).hexdigest()
+    np.save(file, labels[::-1])
+    with pytest.raises(DbtoolError) as caught:
+        goes_on(newer, 2)
+    assert (f"was trained on the data of sha256 {recorded[:8]} and not on those of sha256 ") in str(
+        caught.value
+    )
+    # A machine with other data than the one that planned it.
+    changed = with_own_data([plain], tmp_path / "none", options)
+    np.save(file, labels)
+    with pytest.raises(DbtoolError, match="stripes returned other examples than when the command"):
+        StudySession(changed[0], options)
+    assert goes_on(newer, 2) == [(1,)]
+    # Begun by a version that recorded no digest.
+    assert goes_on(older, 2) == [(1,)]
+    assert all("data_sha256" not in each.definition() for each in WORKLOADS.values())
 
 
 def test_its_data_set_is_neither_made_up_nor_replaced(path, tmp_path):
