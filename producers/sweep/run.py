@@ -84,11 +84,13 @@ def refuse_other(
             f"{study.name} was trained with the code of {before} and not with that of {now}, which "
             "is given; go on with that code, or write this sweep into another folder with --out"
         )
-    before, now = ((each.workload.definition or {}).get("data_sha256") for each in (held, expected))
-    if before != now and None not in (before, now):
+    trained, given = (
+        (each.workload.definition or {}).get("data_sha256") for each in (held, expected)
+    )
+    if trained and given and trained != given:
         raise DbtoolError(
-            f"{study.name} was trained on the data of sha256 {before[:8]} and not on those of "
-            f"sha256 {now[:8]}, which are given; go on with those data, or write this sweep into "
+            f"{study.name} was trained on the data of sha256 {trained[:8]} and not on those of "
+            f"sha256 {given[:8]}, which are given; go on with those data, or write this sweep into "
             "another folder with --out"
         )
     differing = differences(held.workload, expected.workload)

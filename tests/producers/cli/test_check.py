@@ -63,6 +63,26 @@ def test_each_oddity_is_a_sentence(path, call):
     assert easy == f"it is past its goal, {ERROR} < 1, before its first step; set a harder goal"
 
 
+WARMING = """MODELS = [MODEL]
+from producers.own import ScheduleDefinition
+SCHEDULES = [ScheduleDefinition("warm_up", lambda m, step: m["learning_rate"] * step)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("direction", "sentence"),
+    [
+        ('optax.sgd(m["learning_rate"])', "the first direction of rule raises the loss of its own"),
+        ('optax.scale(m["nudge"] * 0)', "two steps with learning_rate=0.01, nudge=0.55 leave "),
+    ],
+    ids=["ascends", "still"],
+)
+def test_a_rate_that_is_0_at_first_hides_no_oddity(direction, sentence, path, call):
+    changes = (("MODELS = [MODEL]\n", WARMING), ('"constant"', '"warm_up"'), (STEP, direction))
+    [found] = odd(call, path, *changes)
+    assert found.startswith(sentence)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
