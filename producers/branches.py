@@ -130,8 +130,9 @@ def branched_studies(
         workload = study.workload
         if workload.schedule != "constant":
             raise UsageError(
-                f"{workload.name} decays its learning rate over its budget of steps, so that a "
-                "branch has none of its own; branch workloads whose rate is constant"
+                f"{workload.name} changes its learning rate with the number of updates, of which "
+                "branches of larger batches make fewer of as many examples, so that their rates "
+                "would differ by more than the batch; branch workloads whose rate is constant"
             )
         if workload.batch_schedule:
             raise UsageError(

@@ -26,8 +26,8 @@ NEAR = EvaluationRule(8, other_splits_every=8, examples_between=2_000)
 class LockstepRule:
     """A search whose trials advance together until the first few of them are past the goal.
 
-    Steps to result are then known exactly and no trial is trained for longer, where the learning
-    rate is constant: the steps that a trial takes do not depend on how many follow.
+    Steps to result are then known exactly and no trial is trained for longer, since the steps that
+    a trial takes do not depend on how many follow.
 
     Attributes:
         window: whether every study but one searches a window around the optimum of the study at
@@ -126,7 +126,7 @@ def _rules(workload: Workload) -> tuple[EvaluationRule, EvaluationRule]:
 def refuse_lockstep(workload: Workload) -> None:
     """Refuse a search in lockstep where it would not be exact."""
     remedy = "search it with --search fixed"
-    if workload.schedule != "constant":
+    if workload.depends_on_budget:
         raise UsageError(
             f"{workload.name} decays its learning rate over its budget of steps, so that how fast "
             f"a trial is depends on how long it will train, and none can be stopped early; {remedy}"

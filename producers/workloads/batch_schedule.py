@@ -67,6 +67,7 @@ def refuse_batch_schedule(workload: Workload) -> None:
             )
     if schedule and workload.schedule != "constant":
         raise UsageError(
-            f"{workload.name} decays its learning rate over its budget of steps, and a rate that "
-            "grows with the batch has to be constant otherwise; choose such a workload"
+            f"{workload.name} changes its learning rate with the number of updates, of which "
+            "larger batches make fewer of as many examples, so that no rule says how its rate "
+            "grows with them; choose a workload whose rate is constant"
         )

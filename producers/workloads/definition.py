@@ -211,6 +211,11 @@ class Workload:
         return f"{self.metric} {sign} {self.goal:g}"
 
     @property
+    def depends_on_budget(self) -> bool:
+        """Return whether a step depends on how many follow, as of a rate that decays over them."""
+        return any(isinstance(each, StepsRange) for _, each in self.search_space)
+
+    @property
     def train_limit(self) -> int | None:
         """Return how many training examples to request; None where the loader takes all it finds.
 

@@ -78,7 +78,7 @@ def test_what_is_written_is_read_or_refused(changes):
 
 def test_what_cannot_be_scheduled_is_one_sentence():
     decaying = WORKLOADS["cifar_10/resnet_8/nesterov_momentum"]
-    with pytest.raises(UsageError, match="decays its learning rate over its budget of steps, and"):
+    with pytest.raises(UsageError, match="changes its learning rate with the number of updates"):
         scheduled(decaying, TEXT)
     with pytest.raises(UsageError, match="has a batch schedule, so that a branch has no batch siz"):
         branched_studies([grown_study()], Path(), SweepOptions(branch_at=(3,)))

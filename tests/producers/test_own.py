@@ -22,6 +22,7 @@ from producers.sweep.run import partition
 from producers.sweep.session import StudySession
 from producers.training.optimizers import OPTIMIZERS
 from producers.training.step import trainer
+from producers.workloads.batch_schedule import scheduled
 from producers.workloads.definition import Origin
 from producers.workloads.own import load_own
 from producers.workloads.presets import find_preset, preset_data
@@ -79,6 +80,11 @@ SCHEDULES = [ScheduleDefinition("warm_up", lambda m, step: m["learning_rate"] * 
         for step in map(jnp.int32, (4, 90))
     ]
     assert rates == [pytest.approx(0.2), pytest.approx(0.5)]
+    # It knows no budget, so that trials may stop early.
+    (searched,) = planned(workload, batch_sizes=[4], search="lockstep")
+    assert searched.search is not None
+    with pytest.raises(UsageError, match="changes its learning rate with the number of updates"):
+        scheduled(workload, "2@5")
 
 
 # What is changed in the file, and parts of the sentence.

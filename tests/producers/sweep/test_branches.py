@@ -162,7 +162,7 @@ def test_critical_batch_sizes_are_asked_of_them(release):
     [
         ({}, {"branch_at": (60,)}, "passed its goal after step 60; train it first, with `dbtool"),
         ({}, {"branch_window": 100}, "whole number of updates at all .* a multiple of 16, such"),
-        ({"schedule": "linear"}, {}, "decays its learning rate over its budget"),
+        ({"schedule": "linear"}, {}, "changes its learning rate with the number of"),
         ({"budget": StepBudget(1, 1)}, {"branch_at": (3_000_000,)}, "should be at most 2,147,482"),
     ],
 )
