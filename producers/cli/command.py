@@ -180,7 +180,7 @@ def _train(
         for line in estimate(with_own_data(studies, out, options), out, options):
             typer.echo(line)
         return
-    from producers.cli.interruption import interruptible
+    from producers.cli.interruption import interruptible, telling_of_warnings
     from producers.cli.progress import sweep_progress
     from producers.cli.speed import profiled
     from producers.sweep.copies import copied
@@ -195,6 +195,7 @@ def _train(
     with (
         # Trials of a few steps are not worth good programs.
         quick_compilation() if preset.made_up else contextlib.nullcontext(),
+        telling_of_warnings(),
         interruptible(studies, out, options) as stop,
         copied(out, url, studies[0].release) as copying,
     ):

@@ -7,9 +7,10 @@ import signal
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import counted
@@ -19,6 +20,7 @@ from producers.plan import StudyPlan
 from producers.sweep.run import SweepEvents, held_index, next_blocks
 from producers.training.checkpoints import Interrupted
 from producers.training.mesh import is_first, on_any
+from producers.training.saved import NotSavedWarning
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SECONDS_TO_HEAR = 1.0
@@ -130,6 +132,24 @@ class Stop:
         below = "\n" if console.is_terminal else ""
         console.print(f"{below}dbtool: {sentence}", markup=False, highlight=False)
         os._exit(128 + self.number)
+
+
+@contextlib.contextmanager
+def telling_of_warnings() -> Iterator[None]:
+    """Have what training goes on without be a line like all others, with no place in the code."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def tell_or_show(
+            message: Warning | str, category: type[Warning], *where: Any, **to: Any
+        ) -> None:
+            if issubclass(category, NotSavedWarning):
+                tell(f"dbtool: {message}")
+            else:
+                show(message, category, *where, **to)
+
+        warnings.showwarning = tell_or_show
+        yield
 
 
 @contextlib.contextmanager

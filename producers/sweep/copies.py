@@ -23,7 +23,7 @@ from dbtool.core.release import locked
 from dbtool.core.resources import how_to_install
 from dbtool.core.walk import walk
 from producers.sweep.run import SweepEvents
-from producers.training.saved import DIGEST_SUFFIX
+from producers.training.saved import DIGEST_SUFFIX, NotSavedWarning
 
 _LISTING = (*TABLES, MANIFEST)
 _EVERY_SECONDS = 5.0
@@ -128,7 +128,7 @@ class _Copy:
         """
         if self._sending.done() and time.monotonic() - self._sent > _EVERY_SECONDS:
             if error := self._sending.exception():
-                warnings.warn(f"{error}; training goes on", RuntimeWarning, stacklevel=2)
+                warnings.warn(f"{error}; training goes on", NotSavedWarning, stacklevel=2)
             self._sending = self._sender.submit(self._send)
             self._sent = time.monotonic()
 

@@ -8,15 +8,19 @@ damaged numbers in few of them. That file is written last, and the checkpoint be
 after that: so a kill at any moment leaves one that is whole.
 """
 
+import asyncio
 import contextlib
 import hashlib
 import json
 import logging
+import os
 import re
 import shutil
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +34,10 @@ from dbtool.core.walk import entries, files_matching, walk
 from producers.training.block_record import BlockRecord, Clock, Progress, Slots
 from producers.training.mesh import from_first, is_first, on_any
 from producers.training.saved import (
+    CHECKPOINT_PREFIX,
     DIGEST_SUFFIX,
     IDENTITY_FILE,
+    NotSavedWarning,
     checkpoint_name,
     last_step,
 )
@@ -41,6 +47,32 @@ if TYPE_CHECKING:
 
 # Orbax also logs the traceback of each error that it raises here.
 logging.getLogger("absl").setLevel(logging.CRITICAL)
+
+
+def _is_worth_telling(record: logging.LogRecord) -> bool:
+    """Whether a record of asyncio is none of what a save left behind.
+
+    Orbax writes many arrays at once and raises the first error alone: the others nobody retrieves.
+    """
+    message = record.getMessage()
+    is_of_save = f"{os.sep}orbax{os.sep}" in message or CHECKPOINT_PREFIX in message
+    return not ("exception was never retrieved" in message and is_of_save)
+
+
+def _tell_unraisable(
+    before: "Callable[[sys.UnraisableHookArgs], Any]", given: "sys.UnraisableHookArgs"
+) -> None:
+    """Tell of an error that could not be raised, unless it is of the event loop of a failed save.
+
+    Orbax has closed that when TensorStore's threads, below which is no code in Python, answer it.
+    """
+    outermost = given.exc_traceback and given.exc_traceback.tb_frame.f_code
+    if outermost is not asyncio.BaseEventLoop.call_soon_threadsafe.__code__:
+        before(given)
+
+
+logging.getLogger("asyncio").addFilter(_is_worth_telling)
+sys.unraisablehook = partial(_tell_unraisable, sys.unraisablehook)
 
 _MOST_OF_AN_ERROR = 200
 
@@ -139,7 +171,7 @@ class Checkpoints:
             if stop or jax.process_count() > 1:
                 # The others wait for this process.
                 raise DbtoolError(f"{sentence}; make room and repeat the command") from error
-            warnings.warn(f"{sentence}; training goes on without it", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"{sentence}; training goes on without it", NotSavedWarning, stacklevel=4)
 
     def _begin(self, progress: Progress) -> None:
         self._last = time.monotonic()

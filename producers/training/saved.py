@@ -15,6 +15,10 @@ IDENTITY_FILE = "block.json"
 """Lies in a checkpoint and holds the identity of its block."""
 
 
+class NotSavedWarning(RuntimeWarning):
+    """Something could not be saved, and training goes on without it."""
+
+
 def checkpoint_name(identity: bytes) -> str:
     """Return the name of the folder of a block's checkpoints."""
     return f"{CHECKPOINT_PREFIX}{hashlib.sha256(identity).hexdigest()[:_DIGITS]}"

@@ -35,14 +35,14 @@ def block_rows(checkpoints: Checkpoints | None) -> Rows:
 
 
 class ThenFull(Checkpoints):
-    """After its first checkpoint, this process can write no file that is longer than a page."""
+    """After its first checkpoint, this process can write no file of more than 100 bytes."""
 
     def save_when_due(self, progress: Progress) -> None:
-        if resource.getrlimit(resource.RLIMIT_FSIZE)[0] == 4096:
+        if resource.getrlimit(resource.RLIMIT_FSIZE)[0] == 100:
             super().save_when_due(progress)
         else:
             self.save(progress)
-            _limit_files(4096)
+            _limit_files(100)
 
 
 def main() -> None:
