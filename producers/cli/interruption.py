@@ -17,10 +17,10 @@ from dbtool.core.errors import counted
 from dbtool.core.shards import Shard
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
-from producers.sweep.run import SweepEvents, held_index, next_blocks
+from producers.sweep.run import SweepEvents, held_index, next_blocks, work_folders
 from producers.training.checkpoints import Interrupted
 from producers.training.mesh import is_first, on_any
-from producers.training.saved import NotSavedWarning
+from producers.training.saved import NotSavedWarning, saved_blocks
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SECONDS_TO_HEAR = 1.0
@@ -175,6 +175,9 @@ def interruptible(studies: Sequence[StudyPlan], out: Path, options: SweepOptions
                 if isinstance(error, Interrupted):
                     kept += f", and {stop.study} is saved at step {error.step:,}"
                 elif finished < len(studies):
-                    kept += ", and steps since the last save are trained again"
+                    folders = (folder for study in studies for folder in work_folders(study, out))
+                    saved = any(True for folder in folders for _ in saved_blocks(folder))
+                    what = "steps since the last save are" if saved else "what was in training is"
+                    kept += f", and {what} trained again"
                 tell(f"dbtool: interrupted; {kept}; the same command goes on")
             os._exit(128 + stop.number)

@@ -5,6 +5,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -201,6 +202,23 @@ def test_what_was_trained_is_saved_and_not_trained_again(sweep, tmp_path, number
     sweep.assert_goes_on(tmp_path)
 
 
+def test_no_save_is_told_of_where_none_was_made(tmp_path):
+    lines = (
+        "from pathlib import Path",
+        "from producers.cli.interruption import interruptible",
+        "from producers.configuration import SweepOptions",
+        "from tests.support.sweeps import small_study",
+        f"with interruptible([small_study()], Path({str(tmp_path)!r}), SweepOptions()):",
+        "    raise KeyboardInterrupt",
+    )
+    words = [sys.executable, "-c", "\n".join(lines)]
+    root = str(Path(__file__).parents[3])
+    done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    told = f"{tmp_path} holds 0 of 1 study, and what was in training is trained again; the same"
+    assert done.stderr == f"dbtool: interrupted; {told} command goes on\n"
+
+
 @pytest.mark.slow
 def test_what_is_told_while_compiling_is_what_was_saved(sweep, tmp_path):
     # Without programs that were compiled before, which may be there when the signal comes.
@@ -210,7 +228,7 @@ def test_what_is_told_while_compiling_is_what_was_saved(sweep, tmp_path):
     assert code == 130, shown
     # Where the machine is busy, the first steps may be done by then.
     saved = [path.stem for path in out.rglob("*.sha256")]
-    how = "( while compiling|; .* holds 0 of 1 study, and steps .* are trained again)"
+    how = "( while compiling|; .* holds 0 of 1 study, and what was .* is trained again)"
     if saved:
         how = f"; .* holds 0 of 1 study, and .* is saved at step {int(saved[0]):,}"
     assert re.search(f"dbtool: interrupted{how}; the same command goes on", shown), shown
