@@ -141,6 +141,7 @@ OF_ALL_SORTS = (
 
 
 @pytest.mark.usefixtures("registries_as_before")
+@pytest.mark.usefixtures("registries_as_before")
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
@@ -257,6 +258,7 @@ def test_tasks_that_die_or_run_twice_train_the_sweep(
     assert unlisted(runs) == []
 
 
+@pytest.mark.usefixtures("registries_as_before")
 def test_what_to_train_before_it_branches_is_told_with_the_file_and_the_release(call, tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(FILE)
