@@ -1,7 +1,10 @@
 -- What the figures of curves add to their points: a fitted line of perfect scaling, and bands at equal numbers of trials.
 
--- Rows of trial_steps as listed_trials has them, for the curves of fitted_scaling; none where line_through is 'first'.
-CREATE MACRO trials_to_fit(trial_rows, line_through) AS TABLE
+-- The points of steps_points with another line of perfect scaling, unless line_through is 'first': not through one point, but
+-- the limit at small batch sizes of the curve that `dbtool scaling` fits to trial_rows, which are those of trial_steps.
+-- perfect_low and perfect_high are its 95 % interval. Where too few batch sizes reached the goal, there is no line. That the
+-- macro's name holds that of the function in Python makes it be there, since a query names it.
+CREATE MACRO with_scaling_of_trials(points, trial_rows, trial_count, line_through) AS TABLE
 WITH wanted AS (
     FROM query_table(trial_rows) WHERE coalesce(line_through <> 'first', true)
 ),
@@ -9,14 +12,11 @@ crossed AS (
     SELECT missed.*, search
     FROM with_misses('wanted') AS missed
     JOIN (SELECT release, workload, batch_size, search FROM studies) USING (release, workload, batch_size)
+),
+fits AS MATERIALIZED (
+    SELECT * EXCLUDE (trials), scaling_of_trials(trials, coalesce(trial_count, 0)) AS found
+    FROM listed_trials('crossed')
 )
-FROM listed_trials('crossed');
-
--- The points of steps_points with another line of perfect scaling, unless line_through is 'first': not through one point, but
--- the limit at small batch sizes of the curve that `dbtool scaling` fits. perfect_low and perfect_high are its 95 % interval.
--- fits has release, workload, metric, goal and found, which is what scaling_of_trials returns; where it has no curve, since
--- too few batch sizes reached the goal, there is no line.
-CREATE MACRO fitted_scaling(points, fits, line_through) AS TABLE
 SELECT
     points.* REPLACE (
         CASE WHEN coalesce(line_through = 'first', false) THEN perfect ELSE found.fewest_examples / x END AS perfect
@@ -24,7 +24,7 @@ SELECT
     found.fewest_examples_low / x AS perfect_low,
     found.fewest_examples_high / x AS perfect_high
 FROM query_table(points) AS points
-LEFT JOIN query_table(fits) USING (release, workload, metric, goal)
+LEFT JOIN fits USING (release, workload, metric, goal)
 ORDER BY panel_order, series_order, release_order, x;
 
 -- Points with the band of the median of the best of best_of trials: best_of is the least number of trials of the panel's

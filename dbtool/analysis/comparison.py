@@ -251,16 +251,16 @@ def _pair_rows(
 
 def _chance(name: str, first: Search, other: Search, k: int, level: float) -> dict[str, Any]:
     """Return the probability that the first takes fewer steps, as five columns of a name."""
-    earliest, others_earliest = _earliest(first), _earliest(other)
-    certain = chance_of_fewer(first.steps, others_earliest, k)
-    possible = chance_of_fewer(earliest, other.steps, k)
+    certain = chance_of_fewer(first.steps, other.earliest, k)
+    possible = chance_of_fewer(first.earliest, other.steps, k)
+    middle, others_middle = ((each.earliest + each.steps) / 2 for each in (first, other))
     is_open = possible - certain > _MOST_OPEN
     return {
-        name: None if is_open else chance_of_fewer(_middle(first), _middle(other), k),
+        name: None if is_open else chance_of_fewer(middle, others_middle, k),
         f"{name}_certain": certain,
         f"{name}_possible": possible,
-        f"{name}_low": chance_interval(first.steps, others_earliest, k, level=level)[0],
-        f"{name}_high": chance_interval(earliest, other.steps, k, level=level)[1],
+        f"{name}_low": chance_interval(first.steps, other.earliest, k, level=level)[0],
+        f"{name}_high": chance_interval(first.earliest, other.steps, k, level=level)[1],
     }
 
 
@@ -275,17 +275,6 @@ def _chances_above(values: Floats, at: Floats, k: int, side: Literal["left", "ri
 def _chances(trials: int, k: int) -> Floats:
     """Return the chance that all k drawn are among that many of the trials: [trials + 1]."""
     return np.array([chance_above(trials - count, trials, k) for count in range(trials + 1)])
-
-
-def _earliest(search: Search) -> Floats:
-    """Return the earliest step at which each trial may have passed the goal: [trials]."""
-    return np.minimum(search.after + 1, search.steps)
-
-
-def _middle(search: Search) -> Floats:
-    """Return the middle of the steps at which each trial may have passed the goal: [trials]."""
-    middle: Floats = (_earliest(search) + search.steps) / 2
-    return middle
 
 
 def _never(search: Search, k: int) -> float:

@@ -73,6 +73,11 @@ class Search:
         """Return how many trials were run, including those that diverged."""
         return len(self.steps)
 
+    @property
+    def earliest(self) -> Floats:
+        """Return the earliest step at which each trial may have passed the goal: [trials]."""
+        return np.minimum(self.after + 1, self.steps)
+
     def best_of(self, k: int, quantile: float = 0.5) -> StepsAt:
         """Return a quantile of the steps of the best of k of the trials.
 

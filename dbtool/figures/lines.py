@@ -283,58 +283,48 @@ def _draw_band(axes: Axes, curve: Curve, order: float, name: str) -> None:
 def _draw_guides(axes: Axes, panel: Panel, name: str) -> None:
     """Draw each distinct guide line of a name once, in grey where curves share it.
 
-    The interval of a single line, in the columns that end with _low and _high, is tinted; several
-    would hide each other.
+    Of many it is the middle one, as long as all, to compare slopes with. The interval of a single
+    line, in the columns that end with _low and _high, is tinted; several would hide each other.
     """
     guides = _guides(panel, name)
-    alone = len(guides) == 1
-    for label, curve, points, shared in guides:
-        colour = style.PERFECT if shared or alone else curve.colour
-        columns = curve.columns("x", f"{name}_low", f"{name}_high")
-        bounds = [row for row in columns if None not in row]
-        if alone and len(bounds) > 1:
-            band = {"color": colour, "label": f"{name}_band: {curve.name}", **GUIDE_BAND}
-            xs, lows, highs = zip(*bounds, strict=True)
-            axes.fill_between(xs, lows, highs, **band)
-        if len(points) > 1:
-            width, alpha = (1.0, 1.0) if alone else (0.8, 0.65)
-            look = style.KEY[name].look | {"linewidth": width, "alpha": alpha, "color": colour}
-            look |= {"zorder": 2, "label": f"{name}: {label}"}
-            axes.plot(*zip(*sorted(points.items()), strict=True), **look)
-
-
-def _guides(panel: Panel, name: str) -> list[tuple[str, Curve, dict[float, float], bool]]:
-    """Return the distinct guide lines of a name, each with its first curve and all points on it.
-
-    The last tells of a line whether several curves share it.
-
-    Drawn apart, dashes of curves that start elsewhere on the line would fill each other's gaps. Of
-    many it is the middle one, to compare slopes with; first comes what the line is called.
-    """
-    guides: dict[float, tuple[Curve, set[float]]] = {}
-    shared: set[float] = set()
-    for curve in panel.curves:
-        points = {x: y for x, y in curve.columns("x", name) if y is not None and y > 0}
-        if points:
-            x, y = next(iter(points.items()))
-            own = y / x ** SLOPES[name]
-            near = next((at for at in guides if math.isclose(at, own, rel_tol=ALIKE)), None)
-            if near is not None:
-                shared.add(near)
-            guides.setdefault(own if near is None else near, (curve, set()))[1].update(points)
     if many := len(guides) > MOST_GUIDES:
         middle = sorted(guides)[len(guides) // 2]
-        every = set[float]().union(*(xs for _, xs in guides.values()))
-        guides = {middle: (guides[middle][0], every)}
-    return [
-        (
-            style.OF_MANY if many else curve.name,
-            curve,
-            {x: y * x ** SLOPES[name] for x in xs},
-            y in shared,
-        )
-        for y, (curve, xs) in guides.items()
-    ]
+        others = [curve for height in guides if height != middle for curve in guides[height]]
+        guides = {middle: guides[middle] + others}
+    alone = len(guides) == 1
+    for height, curves in guides.items():
+        first = curves[0]
+        colour = style.PERFECT if alone or len(curves) > 1 else first.colour
+        columns = first.columns("x", f"{name}_low", f"{name}_high")
+        bounds = [row for row in columns if None not in row]
+        if alone and len(bounds) > 1:
+            band = {"color": colour, "label": f"{name}_band: {first.name}", **GUIDE_BAND}
+            xs, lows, highs = zip(*bounds, strict=True)
+            axes.fill_between(xs, lows, highs, **band)
+        ends = sorted({x for curve in curves for x, _ in _guide_points(curve, name)})
+        if len(ends) > 1:
+            width, alpha = (1.0, 1.0) if alone else (0.8, 0.65)
+            look = style.KEY[name].look | {"linewidth": width, "alpha": alpha, "color": colour}
+            look |= {"zorder": 2, "label": f"{name}: {style.OF_MANY if many else first.name}"}
+            axes.plot(ends, [height * x ** SLOPES[name] for x in ends], **look)
+
+
+def _guides(panel: Panel, name: str) -> dict[float, list[Curve]]:
+    """Return the curves by their guide line of a name, which is told by its height at 1.
+
+    Drawn apart, dashes of curves that start elsewhere on the line would fill each other's gaps.
+    """
+    guides: dict[float, list[Curve]] = {}
+    for curve in panel.curves:
+        for x, y in _guide_points(curve, name)[:1]:
+            own = y / x ** SLOPES[name]
+            near = (at for at in guides if math.isclose(at, own, rel_tol=ALIKE))
+            guides.setdefault(next(near, own), []).append(curve)
+    return guides
+
+
+def _guide_points(curve: Curve, name: str) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in curve.columns("x", name) if y is not None and y > 0]
 
 
 def _draw_unreached(axes: Axes, panel: Panel, height: float) -> None:

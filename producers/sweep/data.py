@@ -63,8 +63,8 @@ def with_own_data(
         if study.workload.name not in without and study.workload not in digests:
             digests[study.workload] = load_data(study, options).sha256
     return [
-        replace(study, workload=replace(study.workload, data_sha256=digests.get(study.workload)))
-        if study in own
+        replace(study, workload=replace(study.workload, data_sha256=digests[study.workload]))
+        if study.workload in digests
         else study
         for study in studies
     ]

@@ -23,9 +23,5 @@ asked AS (FROM drawn('curves', $release::VARCHAR, NULL, $trials::BIGINT)),
 trial_rows AS (FROM trial_steps('asked')),
 study_rows AS (FROM study_steps('trial_rows')),
 first_points AS (FROM steps_points('study_rows')),
-fits AS MATERIALIZED (
-    SELECT * EXCLUDE (trials), scaling_of_trials(trials, coalesce($trials::BIGINT, 0)) AS found
-    FROM trials_to_fit('trial_rows', $through::VARCHAR)
-),
-points AS (FROM fitted_scaling('first_points', 'fits', $through::VARCHAR))
+points AS (FROM with_scaling_of_trials('first_points', 'trial_rows', $trials::BIGINT, $through::VARCHAR))
 FROM banded('points', 'trial_rows', NULL, coalesce($bands::BOOLEAN, true));
