@@ -97,22 +97,6 @@ def test_merged_objects_of_yaml(tmp_path):
     assert [found[f"both.{name}"] for name in ("wd", "lr", "b")] == ["0.5", "1", "4"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("h.json", '{"lr": 1, "lr": 2}'), ("h.yaml", "lr: 1\nlr: 2\n"),
-        ("h.json", '{"o": {"lr": 1}, "o.lr": 2}'),
-    ],
-)  # fmt: skip
-def test_a_key_with_two_values_is_refused(tmp_path, name, text):
-    with pytest.raises(DbtoolError, match=r"column '(o\.)?lr': it is there twice: rename one"):
-        read(
-            tmp_path,
-            {"log.csv": "step,error\n0,0.3\n", name: text},
-            files={"beside": f'["{name}"]'},
-        )
-
-
 PLAIN = b"run,step,error\na,0,0.3\na,9,0.05\n"
 ZSTD = pa.compress(PLAIN, codec="zstd", asbytes=True)
 
