@@ -98,25 +98,6 @@ def test_other_hash_is_another_file():
     assert archive_file(None, ("http://host/a%2F..",), OTHER).name == "batch_science_data.tar.bz2"
 
 
-@pytest.mark.parametrize(
-    ("sha256", "urls", "parts"),
-    [
-        ("12", ("http://a/",), ["'12'", "64 hex digits"]),
-        (OTHER, (), ["--sha256", "--url"]),
-        (None, ("ftp://a/b",), ["'ftp://a/b'", "http://, https:// or file://"]),
-        (None, ("a b.bz2",), ["character"]),
-        (None, ("there.bz2",), ["file:///", "there.bz2"]),
-        (None, ("http://a:0/",), ["names no server"]),
-        (None, ("http://a..b/",), ["not a URL that can be fetched"]),
-        (None, ("file:///a%00b",), ["file:///PATH"]),
-    ],
-)
-def test_mistakes(sha256, urls, parts):
-    with pytest.raises(UsageError) as caught:
-        archive_file(None, urls, sha256)
-    assert all(part in str(caught.value) for part in parts)
-
-
 @example("//[")
 @example("http://[::ffff:1%25eth0]/")
 @example("http://me:word@host:8080/a/b?sig=x#y")

@@ -3,14 +3,12 @@
 import bz2
 import gzip
 import os
-import re
 import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dbtool.core.errors import UsageError
 from dbtool.sources import tar_stream
 from tests.support.archives import (
     HEADER,
@@ -300,19 +298,3 @@ def test_a_damaged_header_ends_the_work(importing, tmp_path):
     whole = bytearray(write_tar(tmp_path / "a.tar", small_study(LINES, LINES)).read_bytes())
     whole[1024 + 2] ^= 1
     assert importing.failure(bytes(whole)).reason.startswith("it is damaged after batch_science/")
-
-
-def test_what_holds_no_study(importing, tmp_path):
-    importing(SOUND)
-    write_tar(tmp_path / "a.tar", {"notes.txt": b"hello"})
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "empty").mkdir()
-    for path, sentence in (
-        (tmp_path / "a.tar", "holds no study, as DATASET/MODEL/OPTIMIZER/BATCH_SIZE/study.json: "),
-        (tmp_path / "empty", "holds no study, as "),
-        (tmp_path / "db", "holds no archive but Parquet files: add a release folder with `dbtool"),
-        (tmp_path / "pipe", "is neither a file nor a folder: give a .tar.bz2, "),
-        (tmp_path / "none", "get the archive with `dbtool fetch`"),
-    ):
-        with pytest.raises(UsageError, match=re.escape(sentence)):
-            importing(path, "other")

@@ -20,14 +20,6 @@ def release(tmp_path: Path) -> str:
     return str(write_release(tmp_path / "release", "mine", licence="MIT"))
 
 
-def test_a_release_is_published_verified_and_compared(release, tmp_path):
-    published = str(tmp_path / "published")
-    assert dbtool.publish(release, published, title="Made up").title == "Made up"
-    assert dbtool.verify(published).problems == ()
-    with dbtool.open(release) as one, dbtool.open(published) as other:
-        assert len(dbtool.diff(one, other)) == 0
-
-
 def test_a_report_is_read_after_the_database_is_closed(release):
     with dbtool.open(release) as db:
         report = db.scaling("*", goal=0.5)

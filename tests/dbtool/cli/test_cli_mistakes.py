@@ -88,6 +88,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_release(folder / name, "damaged", licence="MIT")
         damage(folder / name)
     write_tar(folder / "sound.tar", small_study(LINES))
+    write_tar(folder / "other.tar", {"notes.txt": b"hello"})
     cut = write_tar(folder / "cut.tar.bz2", small_study(LINES), "w:bz2")
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
     return folder

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.manifest import (
-    MANIFEST,
     About,
     Manifest,
     ReleaseFile,
@@ -20,7 +19,6 @@ from dbtool.core.manifest import (
     encode_manifest,
     new_manifest,
     parse_manifest,
-    read_manifest,
 )
 from dbtool.core.resources import schema_folder
 from tests.support.published import flipped
@@ -128,14 +126,6 @@ def test_other_versions_are_named():
     sentence = refusal(hostile(schema_version=99))
     assert "folder/manifest.json has schema version 99 and this dbtool reads " in sentence
     assert sentence.endswith(f"install the dbtool that wrote it ({SOUND.dbtool})")
-
-
-def test_what_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(DbtoolError, match=r"manifest\.json cannot be read: No such file"):
-        read_manifest(tmp_path)
-    (tmp_path / MANIFEST).mkdir()
-    with pytest.raises(DbtoolError, match="cannot be read: it is not a file"):
-        read_manifest(tmp_path)
 
 
 @pytest.mark.parametrize(

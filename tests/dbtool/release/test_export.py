@@ -5,7 +5,6 @@ import hashlib
 import importlib.util
 import json
 import math
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -251,19 +250,6 @@ def test_measurements_of_producers_come_back(produced, produced_folder, tmp_path
     ):
         sql = f"SELECT {columns} ORDER BY ALL"
         assert str(query(again, sql)) == str(query(produced_folder / "first", sql))
-
-
-def test_the_archive_has_room_for_one_release(produced, tmp_path):
-    sentence = f"the releases first and second hold {DIGITS}, and the original layout has room"
-    with pytest.raises(UsageError, match=re.escape(sentence)):
-        exported(produced, tmp_path / "original")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_duckdb_writes_no_file_below_a_question_mark(produced, tmp_path):
-    with pytest.raises(UsageError, match="path has a question mark"):
-        exported(produced, tmp_path / "why?" / "all.duckdb")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_workload_has_a_folder_elsewhere(tmp_path):

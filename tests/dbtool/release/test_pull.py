@@ -148,12 +148,6 @@ def test_another_state_comes_whole_or_not_at_all(server, tmp_path):
 
 
 def test_other_folders_are_left_alone(server, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("all of it")
-    with pytest.raises(UsageError, match="holds something else"):
-        pulled(server, tmp_path / "mine")
-    with pytest.raises(UsageError, match="is a file"):
-        pulled(server, tmp_path / "mine" / "thesis.tex")
     other = published(write_shards(tmp_path / "other", release="other"), tmp_path / "out")
     with pytest.raises(UsageError, match="holds another release, other"):
         pulled(server, other)

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
 
-from dbtool.core.errors import UsageError
 from dbtool.core.footer import encode_footer
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, SWEEP_LOCK, read_manifest
@@ -210,18 +209,6 @@ def test_trials_that_are_there_twice_are_found(folder):
     list_as_it_is(folder, path)
     [problem] = verify(folder).problems
     assert "contradicts the other shards: its trial 0 is already there from" in str(problem)
-
-
-def test_what_is_no_release(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path, reason in (
-        (tmp_path / "nowhere", "does not exist: name a release folder"),
-        (tmp_path / "pipe", "is not a folder: name a release folder"),
-        (tmp_path, "is not a release folder: there is no manifest.json in it"),
-    ):
-        with pytest.raises(UsageError) as caught:
-            verify(path)
-        assert str(caught.value) == f"{path} {reason}"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])

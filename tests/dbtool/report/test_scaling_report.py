@@ -120,15 +120,9 @@ def test_optimizers_are_compared(found):
     ]
 
 
-def test_rows_that_there_are_none_of(found, tmp_path):
+def test_rows_that_there_are_none_of(found):
     with pytest.raises(UsageError, match="unknown kind of rows 'critcal'; closest: critical"):
         found.rows("critcal")
-    file = tmp_path / "steps.csv"
-    file.write_text("batch_size,steps\n1,100\n2,50\n4,25\n")
-    of_csv = ScalingReport(answers_of_table(file, Settings()), Settings())
-    assert of_csv.rows("steps")["steps"].to_list() == [100, 50, 25]
-    with pytest.raises(UsageError, match="rows of comparison come from trials, and a table"):
-        of_csv.rows("comparison")
 
 
 def test_a_goal_that_was_missed_is_told_and_not_wanted_again():

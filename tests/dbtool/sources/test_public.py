@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import dbtool
-from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError
 from dbtool.sources.base import add_source
 from dbtool.sources.public.catalog import (
     fetch_source,
@@ -81,8 +81,6 @@ def test_every_source_is_read_by_its_name_and_the_names_of_its_parts(tmp_path):
         assert parts_of(name) == source.part
         assert public_source(source.part[-1].name, tmp_path).about.release == name
         assert source.licence
-    with pytest.raises(UsageError, match="unknown source 'mlperf-v9'; closest: mlperf-v"):
-        parts_of("mlperf-v9")
 
 
 def test_searches_keep_their_space_and_their_curves(tmp_path):
@@ -174,14 +172,10 @@ def test_a_damaged_archive_says_so(tmp_path, repository):
         tree_id(tmp_path / "cut.tar.gz")
     with pytest.raises(DbtoolError, match="damaged or cut short"):
         add_source(public_source("opda", tmp_path / "cut.tar.gz"), tmp_path / "db")
-    with pytest.raises(UsageError, match="does not exist: name an archive"):
-        add_source(public_source("opda", tmp_path / "none"), tmp_path / "db")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="none of the files that it should"):
-        add_source(public_source("opda", tmp_path / "empty"), tmp_path / "db")
-    (tmp_path / "empty" / "log.txt").write_text("no log")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "log.txt").write_text("no log")
     with pytest.raises(DbtoolError, match="nothing was added"):
-        dbtool.ingest(tmp_path / "empty", tmp_path / "own", source="mllog")
+        dbtool.ingest(tmp_path / "logs", tmp_path / "own", source="mllog")
     assert tarfile.is_tarfile(tmp_path / "x.tar.gz")
 
 
@@ -190,8 +184,6 @@ def test_a_source_is_fetched_from_a_folder_and_imported_by_its_name(
 ):
     monkeypatch.chdir(tmp_path)
     [part] = parts_of("modded-nanogpt")
-    with pytest.raises(UsageError, match="get it with `dbtool fetch modded-nanogpt`"):
-        import_source("modded-nanogpt", into="db")
     said: list[str] = []
     (repository / "results" / "20260430_adamh").mkdir()
     (repository / "results" / "20260430_adamh" / "a.txt").write_text("step:250/250 val_loss:3.2\n")

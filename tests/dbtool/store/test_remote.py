@@ -16,7 +16,7 @@ import pytest
 
 import dbtool
 from dbtool.core.download import RetryPolicy
-from dbtool.core.errors import DbtoolError, UsageError
+from dbtool.core.errors import DbtoolError
 from dbtool.core.manifest import encode_manifest, read_manifest
 from dbtool.database import open_database
 from dbtool.store import remote
@@ -234,13 +234,6 @@ def test_what_goes_wrong_is_said_in_a_sentence(server, folder):
 def test_a_shard_of_another_study_than_its_path_is_refused(tmp_path):
     with serving_release(write_swapped(tmp_path / "release")) as running:
         assert "its name is not that of its study and its contents; tell" in failure(running.url)
-
-
-def test_urls_that_cannot_be_are_told():
-    with pytest.raises(UsageError, match="has a part behind its path"):
-        open_database("https://example.org/release?token=1")
-    with pytest.raises(UsageError, match="names no server"):
-        open_database("http://127.0.0.1:0/release")
 
 
 def test_secrets_are_not_shown(server):
