@@ -1,4 +1,4 @@
-"""Optimizers compared by all choices of trials, by hand and by tests that others wrote."""
+"""Optimizers compared by all choices of trials, and profiled: by hand, and by tests of others."""
 
 import math
 from itertools import combinations, product
@@ -19,7 +19,9 @@ from dbtool.analysis.comparison import (
     quarter_of_fewest,
     tasks_of,
 )
+from dbtool.analysis.profiles import performance_profiles, ratios
 from dbtool.analysis.searches import Search
+from dbtool.core.errors import UsageError
 from dbtool.database import open_database
 from tests.support.made_up import curve, write_shard
 
@@ -253,3 +255,72 @@ def test_tasks_of_a_database(tmp_path):
     # Two workloads of one optimizer go by their names.
     same = workloads.with_columns(optimizer=pl.lit("own"))
     assert tasks_of(trials, same)[TASK].keys() == {"digits/fc/sgd", "digits/fc/adam"}
+
+
+MNIST = ("made-up", None, "mnist", "fc", "val_classification_error", 0.1)
+FASHION = ("made-up", None, "fashion_mnist", "fc", "val_classification_error", 0.2)
+
+
+def alike(batch_size: int, steps: float, *, trials: int = 8, after: float | None = None) -> Search:
+    """Trials that all came to the same, evaluated at every step unless told otherwise."""
+    return search(batch_size, [(steps - 1 if after is None else after, steps)] * trials)
+
+
+PROFILED = {
+    MNIST: {
+        "sgd": [alike(8, 100), alike(16, 60), alike(32, 90, after=40), alike(64, 5)],
+        "adam": [alike(8, 50), alike(16, 60), alike(32, 60, after=30)],
+    },
+    FASHION: {
+        "sgd": [alike(8, INF, after=500), alike(32, 10), alike(64, 10, trials=1)],
+        "adam": [alike(8, 300), alike(64, 20)],
+    },
+}
+
+
+def test_profiles_by_hand():
+    factors = (1.0, 1.5, 2.0, 10.0)
+    found = performance_profiles(PROFILED)
+    found = found.filter(found["factor"].is_in(factors))
+    # Of mnist 8, 16 and 32 and fashion_mnist 8 the ratios are 2, 1, 1.5, inf and 1, 1, 1, 1.
+    columns = ("optimizer", "factor", "share", "reached_share", "cells", "k")
+    assert found.select(columns).rows() == [
+        ("sgd", 1.0, 0.25, 0.75, 4, 2),
+        ("sgd", 1.5, 0.5, 0.75, 4, 2),
+        ("sgd", 2.0, 0.75, 0.75, 4, 2),
+        ("sgd", 10.0, 0.75, 0.75, 4, 2),
+        *[("adam", factor, 1.0, 1.0, 4, 2) for factor in factors],
+    ]
+    # At 32 SGD took 41 to 90 steps and Adam 31 to 60: ratios from 1 to 90/31 and to 60/41. At
+    # fashion_mnist 8 SGD may have got there at 501, 1.67 times the steps of Adam.
+    bounds = found.select("share_low", "share_high").rows()
+    assert bounds[:4] == [(0.25, 0.5), (0.25, 0.5), (0.5, 1.0), (0.75, 1.0)]
+    assert bounds[4:] == [(0.75, 1.0), (1.0, 1.0), (1.0, 1.0), (1.0, 1.0)]
+
+
+def test_only_cells_with_enough_trials_of_all_count():
+    assert set(performance_profiles(PROFILED, k=1)["cells"]) == {5}
+    assert set(performance_profiles(PROFILED, k=2)["cells"]) == {4}
+    tasks = {MNIST: {**PROFILED[MNIST], "momentum": [alike(8, 10)]}}
+    assert set(performance_profiles(tasks)["cells"]) == {1}
+    apart = {MNIST: {"sgd": [alike(8, 10)], "adam": [alike(16, 10)]}}
+    assert performance_profiles(apart).is_empty()
+    with pytest.raises(UsageError, match="sgd has no other optimizer to be compared with"):
+        performance_profiles({MNIST: {"sgd": [alike(8, 10)]}})
+
+
+CELLS = st.sampled_from([(1.0, 2.0), (2.0, 3.0), (1.0, 4.0), (3.0, INF), (INF, INF)])
+
+
+@given(st.lists(CELLS, min_size=2, max_size=3))
+def test_ratios_against_all_steps_in_between(cell):
+    lower, upper = np.array(cell).T
+    plain, least, most = ratios(lower[None], upper[None])
+    steps = [[each for each in (1, 2, 3, 4, INF) if a <= each <= b] for a, b in cell]
+    possible = np.array(
+        [[each if each == INF else each / min(row) for each in row] for row in product(*steps)]
+    )
+    assert least[0] == pytest.approx(possible.min(axis=0))
+    assert most[0] == pytest.approx(possible.max(axis=0))
+    assert (least <= plain).all()
+    assert (plain <= most).all()

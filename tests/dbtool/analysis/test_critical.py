@@ -363,48 +363,36 @@ def test_intervals_hold_planted_ratios_as_often_as_they_say():
     assert held >= 0.9 * runs - 3 * math.sqrt(runs * 0.9 * 0.1)
 
 
-def test_a_report_compares_with_a_workload(tmp_path):
-    for optimizer, critical in (("sgd", 16), ("adam", 64)):
+def test_a_report_compares_with_a_workload_or_another_release(tmp_path):
+    sgd, adam = "mnist/fc/sgd", "mnist/fc/adam"
+    for release, workload, critical in (("one", sgd, 16), ("one", adam, 64), ("two", sgd, 64)):
         for size in 4 ** np.arange(6):
             rows = passing(round(100 * (1 + critical / size)))
             trials = [(number, "COMPLETE", {"learning_rate": 0.1}, rows) for number in range(5)]
-            workload = f"mnist/fc_64_64_64/{optimizer}"
-            write_shard(tmp_path, workload=workload, batch_size=int(size), trials=trials)
+            study: dict[str, Any] = {"workload": workload, "batch_size": int(size)}
+            write_shard(tmp_path / release, release=release, trials=trials, **study)
     with dbtool.open(tmp_path) as db:
-        report = db.scaling("*", against="mnist/fc_64_64_64/sgd")
-        # Not that of a workload to itself.
-        [adam] = report.rows("ratios").filter(definition="tradeoff").to_dicts()
-        assert adam["low"] < 4 < adam["high"]
-        assert "times that of mnist/fc_64_64_64/sgd (95%: " in " ".join(str(report).split())
-        several = db.scaling("*adam", goal=[0.3, 0.05], against="mnist/fc_64_64_64/sgd")
+        for asked, own, against, named in (
+            # Not that of a workload to itself.
+            ("*", "one", sgd, ("one", adam, sgd)),
+            (sgd, "two", f"one:{sgd}", ("two", sgd, f"one:{sgd}")),
+            (sgd, None, f"one:{sgd}", ("two", sgd, f"one:{sgd}")),
+        ):
+            report = db.scaling(asked, against=against, release=own)
+            [row] = report.rows("ratios").filter(definition="tradeoff").to_dicts()
+            assert (row["release"], row["workload"], row["against"]) == named
+            assert row["low"] < 4 < row["high"]
+            assert f"times that of {against} (95%: " in " ".join(str(report).split())
+        assert "goal" not in report.in_short().columns
+        several = db.scaling(adam, goal=[0.3, 0.05], against=sgd, release="one")
         assert several.rows("ratios").filter(definition="tradeoff")["goal"].to_list() == [0.3, 0.05]
         assert several.in_short()["goal"].to_list() == ["0.3", "0.05"]
-        assert "goal" not in report.in_short().columns
-        with pytest.raises(UsageError, match="ratios are to one workload, and these are 2: "):
-            db.scaling("*", against="*")
-        with pytest.raises(UsageError, match="name one with against"):
-            db.scaling("*").rows("ratios")
-
-
-def test_a_report_compares_with_another_release(tmp_path):
-    for release, critical in (("first", 16), ("second", 64)):
-        for size in 4 ** np.arange(6):
-            rows = passing(round(100 * (1 + critical / size)))
-            trials = [(number, "COMPLETE", {"learning_rate": 0.1}, rows) for number in range(5)]
-            shard: dict[str, Any] = {
-                "workload": "mnist/fc/sgd",
-                "batch_size": int(size),
-                "trials": trials,
-            }
-            write_shard(tmp_path / release, release=release, **shard)
-    with dbtool.open(tmp_path) as db:
-        for own in ("second", None):
-            report = db.scaling("mnist/fc/sgd", against="first:mnist/fc/sgd", release=own)
-            [row] = report.rows("ratios").filter(definition="tradeoff").to_dicts()
-            assert (row["release"], row["against"]) == ("second", "first:mnist/fc/sgd")
-            assert row["low"] < 4 < row["high"]
-            assert "times that of first:mnist/fc/sgd (95%: " in " ".join(str(report).split())
-        with pytest.raises(UsageError, match="first:mnist/fc/sgd, second:mnist/fc/sgd"):
-            db.scaling("mnist/fc/sgd", against="mnist/fc/sgd")
-        with pytest.raises(UsageError, match="unknown release 'frist'; closest: first"):
-            db.scaling("mnist/fc/sgd", against="frist:mnist/fc/sgd")
+        mistakes: list[tuple[dict[str, Any], str]] = [
+            ({"against": "*", "release": "one"}, "ratios are to one workload, and these are 2: "),
+            ({"release": "one"}, "name one with against"),
+            ({"against": sgd}, f"one:{sgd}, two:{sgd}"),
+            ({"against": f"oen:{sgd}"}, "unknown release 'oen'; closest: one"),
+        ]
+        for options, sentence in mistakes:
+            with pytest.raises(UsageError, match=sentence):
+                db.scaling(sgd, **options).rows("ratios")

@@ -1,11 +1,13 @@
-"""Searches of stored trials, and the best of k of them: by hand, by all subsets, and simulated."""
+"""Searches of stored trials and their replicates: by hand, by all subsets, and simulated."""
 
 import itertools
 import math
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -16,11 +18,14 @@ from dbtool.analysis.searches import (
     Search,
     chance_above,
     equal_trials,
+    median_errors,
     rank_of_quantile,
     ranks_around_median,
     searches,
 )
-from tests.support.made_up import curve, write_shard
+from dbtool.core.errors import UsageError
+from tests.support.figure_points import figure_points
+from tests.support.made_up import MadeTrial, curve, passing, write_shard
 
 NONE = np.full(4, math.nan)
 AFTER, STEPS = np.array([[math.inf, 30, 10, 80], [math.inf, 40, 20, math.inf]])
@@ -130,3 +135,174 @@ def test_ranks_hold_the_median_as_often_as_they_say(trials, k):
 def test_too_few_trials_bound_nothing():
     assert ranks_around_median(20, 20, 0.95)[0] is None
     assert ranks_around_median(3, 1, 0.95) == (None, None)
+
+
+SGD = "mnist/fc_1024/sgd"
+SIZES = 2 ** np.arange(3, 11)
+
+
+def run(number: int, steps: float, rate: float = 0.1) -> MadeTrial:
+    """It passes the goal after so many steps, one after an evaluation that missed; or never."""
+    if math.isinf(steps):
+        return number, "INFEASIBLE", {"learning_rate": rate}, []
+    return number, "COMPLETE", {"learning_rate": rate}, passing(int(steps))
+
+
+def write(folder: Path, trials: list[MadeTrial], size: int = 8) -> None:
+    write_shard(folder, workload=SGD, batch_size=size, goal=0.03, trials=trials, replicates=True)
+
+
+# Of studies the steps of the replicates of each setting, with the steps and the setting that count.
+SETTINGS: list[tuple[list[list[float]], int | None, int]] = [
+    ([[70, 50, 90]], 70, 0),
+    # Of two middle ones the mean, rounded up; one that diverged took infinitely many.
+    ([[70, 51, 90, 60]], 65, 0),
+    ([[70, 51, 90, math.inf]], 80, 0),
+    ([[70, math.inf]], None, 0),
+    # The best setting, and not the best run.
+    ([[10, 90, 80], [70, 75, 72], [math.inf, 20, math.inf]], 72, 1),
+    ([[10, 90, 80], [75]], 75, 1),
+]
+
+
+def test_a_setting_counts_by_its_median_and_a_study_by_its_best_setting(tmp_path):
+    for study, (settings, _, _) in enumerate(SETTINGS):
+        pairs = [(each, 0.1 + at) for at, own in enumerate(settings) for each in own]
+        write(tmp_path, [run(number, *pair) for number, pair in enumerate(pairs)], 2**study)
+    with dbtool.open(tmp_path) as db:
+        found = db.steps("*")
+        assert found["steps"].to_list() == [steps for _, steps, _ in SETTINGS]
+        rates = [steps and 0.1 + best for _, steps, best in SETTINGS]
+        assert found["learning_rate"].to_list() == rates
+        assert [point["y"] for point in figure_points(db, "steps")] == found["steps"].to_list()
+        by_size = db.scaling("*", trials=1).rows("steps").to_dicts()
+        rows = {row["batch_size"]: row for row in by_size}
+        alone = [2**study for study, (settings, *_) in enumerate(SETTINGS) if len(settings) == 1]
+        assert [rows[size]["steps"] for size in alone[:3]] == [70, 65, 80]
+        assert [rows[size]["after"] for size in alone[:3]] == [69, 64, 79]
+
+
+def test_a_study_of_one_setting_is_no_search(tmp_path):
+    rng = np.random.default_rng(1)
+    steps = {}
+    for size in SIZES:
+        true = 1000 * (1 + 64 / size)
+        steps[size] = np.sort(np.rint(true * np.exp(0.1 * rng.normal(size=9)))).astype(int)
+        write(tmp_path, [run(*each) for each in enumerate(steps[size].tolist())], int(size))
+    ends: Any = ranks_around_median(9, 1, 0.95)
+    low, high = ends
+    with dbtool.open(tmp_path) as db:
+        report = db.scaling("*")
+        for row in report.rows("steps").iter_rows(named=True):
+            own = steps[row["batch_size"]]
+            assert (row["steps"], row["trials"]) == (own[4], 1)
+            assert (row["low"], row["high"]) == (own[low - 1] - 1, own[high - 1])
+        for point in figure_points(db, "steps"):
+            own = steps[point["x"]]
+            bands = (point["best_of"], point["band_low"], point["band_high"])
+            assert bands == (None, own[low - 1], own[high - 1])
+        [tradeoff, *_] = report.rows("critical").to_dicts()
+        said = " ".join(str(report).split())
+        with_csv = [(size, each) for size, own in steps.items() for each in own.tolist()]
+        table = pl.DataFrame(with_csv, ["batch_size", "steps"], orient="row")
+        [alike, *_] = dbtool.scaling_of_table(table).rows("critical").to_dicts()
+    assert tradeoff["low"] < 64 < tradeoff["high"]
+    assert "From the median of 9 replicates at 8 batch sizes, 8 to 1,024." in said
+    assert "best of" not in said
+    assert "earning rate" not in said
+    assert alike["critical_batch_size"] == pytest.approx(tradeoff["critical_batch_size"], rel=0.01)
+
+
+def test_runs_of_one_setting_are_compared_one_by_one(tmp_path):
+    for optimizer, steps in {"adam": [20, 40, 60], "sgd": [10, 30, 50]}.items():
+        runs = [run(number, each) for number, each in enumerate(steps)]
+        name = f"digits/fc/{optimizer}"
+        write_shard(tmp_path, workload=name, batch_size=8, goal=0.03, trials=runs, replicates=True)
+    with dbtool.open(tmp_path) as db:
+        for trials in (None, 1):
+            [row] = db.scaling("*", trials=trials).rows("comparison").to_dicts()
+            assert [row["k"], row["optimizer_trials"], row["other_trials"]] == [1, 3, 3]
+            assert row["win"] == pytest.approx(3 / 9)
+            assert row["win_certain"] == row["win_possible"] == row["win"]
+            assert row["loss"] == pytest.approx(6 / 9)
+            assert row["win_low"] < row["win"] < row["win_high"]
+
+
+def test_a_setting_may_have_a_single_replicate(tmp_path):
+    for size in (8, 16):
+        write_shard(
+            tmp_path, workload=SGD, batch_size=size, goal=0.03, trials=[run(0, 90)],
+            search={"design": "one setting"},
+        )  # fmt: skip
+    with dbtool.open(tmp_path) as db:
+        report = db.scaling("*")
+    assert report.rows("steps").select("after", "steps", "low").rows() == [(89, 90, None)] * 2
+    assert "From one run each at 2 batch sizes, 8 to 16." in " ".join(str(report).split())
+
+
+def test_tables_tell_replicates_by_rows_or_by_their_spread():
+    sizes = (4, 16, 64, 256, 1024)
+    steps = {size: [round(6400 / size + 100 + at) for at in (-3, 0, 5)] for size in sizes}
+    rows = [(size, each) for size, own in steps.items() for each in own]
+    spreads = [(size, own[1], 3, np.std(own, ddof=1)) for size, own in steps.items()]
+    bounds = [(size, own[0], own[2]) for size, own in steps.items()]
+    for columns, of_rows in (
+        (["batch_size", "steps"], rows),
+        (["batch_size", "steps", "n", "sd"], spreads),
+        (["batch_size", "lower", "upper"], bounds),
+    ):
+        table = pl.DataFrame(of_rows, columns, orient="row")
+        report = dbtool.scaling_of_table(table)
+        [tradeoff, *_] = report.rows("critical").to_dicts()
+        assert tradeoff["critical_batch_size"] == pytest.approx(64, rel=0.1)
+        assert ("the median of 3 replicates" in str(report)) == ("lower" not in columns)
+        if "steps" not in columns or "n" in columns:
+            with pytest.raises(UsageError, match="is there twice; rows with"):
+                dbtool.scaling_of_table(pl.concat([table, table]))
+    swapped = table.rename({"lower": "upper", "upper": "lower"})
+    with pytest.raises(UsageError, match="line 1: lower is above upper"):
+        dbtool.scaling_of_table(swapped)
+
+
+def test_errors_of_medians():
+    rng = np.random.default_rng(0)
+    for n in (3, 7, 21):
+        medians = np.median(rng.normal(0, 0.1, (20_000, n)), axis=1)
+        assert median_errors([n] * 5, [0.1] * 5) == pytest.approx(medians.std(), rel=0.05)
+    # A setting of one replicate is as uncertain as all are, and extremes are drawn to the others.
+    single, low, high = median_errors([1, 3, 3], [0, 0.05, 0.2])
+    assert single == pytest.approx(math.sqrt((0.05**2 + 0.2**2) / 2))
+    assert 1 < high / low < 4
+    assert median_errors([1, 1], [0, 0]).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("draws", [8, pytest.param(200, marks=pytest.mark.slow)])
+def test_intervals_of_replicates_hold_what_was_planted(draws):
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(draws):
+        rows = [
+            (size, 500 * (1 + 90 / size) * math.exp(0.15 * rng.normal()))
+            for size in (2.0 ** np.arange(10)).tolist()
+            for _ in range(rng.integers(1, 6))
+        ]
+        table = pl.DataFrame(rows, ["batch_size", "steps"], orient="row")
+        [row, *_] = dbtool.scaling_of_table(table).rows("critical").to_dicts()
+        held += (row["low"] or 0) <= 90 <= (row["high"] or math.inf)
+    assert held >= 0.95 * draws - 3 * math.sqrt(draws * 0.95 * 0.05)
+
+
+def test_a_goal_that_has_to_be_sustained(tmp_path):
+    errors = [0.9, 0.02, 0.5, 0.02, 0.01, 0.6, 0.01, 0.01, 0.02, 0.01]
+    rows = [{"step": 10 * at, "val_classification_error": e} for at, e in enumerate(errors)]
+    trials: list[MadeTrial] = [(0, "COMPLETE", {"learning_rate": 0.1}, rows)]
+    write_shard(tmp_path, workload=SGD, batch_size=8, goal=0.03, trials=trials)
+    with dbtool.open(tmp_path) as db:
+        for sustained, steps in {1: 10, 2: 30, 3: 60, 4: 60, 5: None}.items():
+            assert db.steps("*", sustained=sustained)["steps"].to_list() == [steps]
+            [row] = db.crossings("*", sustained=sustained).to_dicts()
+            assert (row["after"], row["steps"]) == (50 if not steps else steps - 10, steps)
+        for figure in ("steps", "relative-steps", "curves"):
+            points = db.plot(figure, workload="*", sustained=2).points
+            assert set(points["steps"]) == {30}
+        with pytest.raises(UsageError, match="sustained"):
+            db.steps("*", sustained=0)

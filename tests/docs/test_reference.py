@@ -1,21 +1,27 @@
-"""Every view, column and macro says what it means, in DuckDB and in docs/schema.md."""
+"""Pages written from what queries, the schema and the commands say of themselves have all of it."""
 
 import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import cookbook
 import duckdb
 import pytest
 import schema_reference
+from command_pages import command_pages
+from markdown_it import MarkdownIt
+from typer.testing import CliRunner
 
+import dbtool
+from dbtool.cli.main import app
 from dbtool.core.resources import schema_folder
-from dbtool.database import open_database
+from dbtool.database import Database, open_database
+from dbtool.store.questions import analyses, query_text
+from producers import own
 from tests.support.made_up import MadeTrial, curve, write_shard
 
 DOCS = Path(__file__).parents[2] / "docs"
-
-
 COLUMNS = """
 SELECT table_name, column_name, comment
 FROM duckdb_columns()
@@ -102,3 +108,55 @@ def test_every_macro_has_a_comment_and_is_in_the_reference():
 
 def test_the_page_is_what_make_docs_writes():
     assert schema_reference.document() == (DOCS / "schema.md").read_text(encoding="utf-8")
+
+
+PAGE = (DOCS / "cookbook.md").read_text(encoding="utf-8")
+
+
+def test_every_analysis_is_on_the_page():
+    assert sorted(cookbook.NAMES) == list(analyses())
+    for name, title in analyses().items():
+        question, about, query = cookbook.split_comment(query_text(name))
+        assert question == title
+        assert about
+        assert f'<a id="{name}"></a>\n\n## {title}\n\n{about}\n' in PAGE
+        assert f"```sql\n{query}\n```" in PAGE
+
+
+def test_no_table_of_the_page_is_empty():
+    head_alone = re.compile(r"^\|[ :|-]+\|\n(?!\|)", re.MULTILINE)
+    assert not head_alone.search(PAGE)
+
+
+def test_the_page_is_written_from_what_queries_print(tmp_path):
+    write_shard(tmp_path, batch_size=8)
+    text = cookbook.analysis("divergence", tmp_path)
+    assert "| made-up | made_up/simple_cnn_base/nesterov_momentum | 8 | " in text
+    assert "--limit" not in text
+
+
+PAGES = command_pages()
+# What the commands are written with.
+NOT_FOR_USERS = {"functions", "result"}
+
+
+def shown(markdown: str) -> str:
+    """What a reader sees of a page, without spaces and colons."""
+    tokens = [part for token in MarkdownIt().parse(markdown) for part in token.children or [token]]
+    return re.sub(r"[\s:]", "", "".join(token.content for token in tokens))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_say_what_help_says(page):
+    words = page.split("/")[1:]
+    help_text = CliRunner().invoke(app, [*words, "--help"], prog_name="dbtool").output
+    assert len(help_text) > 200
+    title = " ".join(["dbtool", *words])
+    assert shown(PAGES[page]) == re.sub(r"[\s:`]", "", title + help_text)
+
+
+def test_the_reference_has_everything_public():
+    reference = DOCS / "website" / "python.rst"
+    listed = set(re.findall(r":: (?:\w+\.)*(\w+)", reference.read_text(encoding="utf-8")))
+    methods = {name for name in dir(Database) if not name.startswith("_")} - NOT_FOR_USERS
+    assert (methods | {*own.__all__, *dbtool.__all__} - {"__version__"}) - listed == set()
