@@ -64,9 +64,11 @@ def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     os.chdir(tmp_path)
     yield tmp_path
     # As pytest would, but for Python's recursion.
-    (tmp_path / "d" / "/".join(["d"] * (DEEP - 1)) / "last.csv").unlink()
-    for count in range(DEEP, 0, -1):
-        (tmp_path / "/".join(["d"] * count)).rmdir()
+    os.chdir(tmp_path / "/".join(["d"] * DEEP))
+    Path("last.csv").unlink()
+    for _ in range(DEEP):
+        os.chdir("..")
+        Path("d").rmdir()
 
 
 def test_folders_may_lie_deeper_than_python_recurses(deep):
