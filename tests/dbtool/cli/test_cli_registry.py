@@ -24,9 +24,6 @@ from producers.workloads.registry import WORKLOADS
 from tests.support.commands import Call
 from tests.support.explorer import needs_explorer
 from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
-from tests.support.programs import run_python
-
-HEAVY = {"duckdb", "jax", "matplotlib", "numpy", "polars", "pyarrow", "rich"}
 
 
 def _docstring(name: str) -> str:
@@ -82,18 +79,6 @@ def test_examples_run_on_the_release_that_ships(name, call, tmp_path, monkeypatc
     outcome = call(*shlex.split(example))
     assert outcome.code == 0, outcome.output
     assert outcome.output or list(tmp_path.iterdir())
-
-
-def test_listing_imports_nothing_heavy():
-    code = (
-        "import sys\n"
-        "from dbtool.cli.main import run\n"
-        "try:\n    run(['--help'])\n"
-        "except SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
-    )
-    done = run_python("-c", code)
-    assert not HEAVY & set(done.stderr.split())
-    assert all(f"  {name} " in done.stdout for name in COMMANDS)
 
 
 def test_help_groups_all_commands_and_explains_their_words(call):

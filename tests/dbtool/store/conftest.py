@@ -4,7 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from dbtool.core.errors import DbtoolError
+from dbtool.database import open_database
 from tests.support.made_up import write_digits, write_letters
+
+
+def failure(source: str | Path, query: str = "FROM measurements") -> str:
+    """The sentence with which opening a release, or the query, fails."""
+    with pytest.raises(DbtoolError) as caught, open_database(source) as db:
+        db.sql(query)
+    assert str(caught.value).isprintable()
+    return str(caught.value)
 
 
 @pytest.fixture(scope="session")

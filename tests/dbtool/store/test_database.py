@@ -195,6 +195,31 @@ def test_without_pandas(db, monkeypatch):
         (lambda db: db.sql("SELECT $goal"), "needs a value for $goal; give it as goal=VALUE"),
         (lambda db: db.sql("SELECT 1; SELECT 2"), "the query holds 2 statements; give exactly one"),
         (lambda db: db.sql("FROM (PIVOT trials ON batch_size USING count(*))"), "PIVOT needs the"),
+        (lambda db: db.export("rows", file_format="parket"), "unknown format 'parket'; closest: p"),
+        (
+            lambda db: dbtool.diff(db, db, metric="steps"),
+            "a metric needs the value that it is to p",
+        ),
+        (
+            lambda db: db.plot("steps", through="bogus"),
+            "unknown line 'bogus'; there are first, fit",
+        ),
+        (lambda _: dbtool.verify("nowhere"), "nowhere does not exist: name a release folder"),
+        (lambda _: dbtool.fetch(sha256="12"), "'12' is not a sha256: give 64 hex digits"),
+        (lambda _: dbtool.scaling_of_table("nowhere.csv"), "nowhere.csv cannot be read: No such"),
+        (
+            lambda _: dbtool.scaling_of_table(pl.DataFrame({"batch_size": [1]})),
+            "has no column steps",
+        ),
+        *(
+            (ask, "has a NUL, which the name of no file has")
+            for ask in (
+                lambda _: dbtool.open("a\0"),
+                lambda _: dbtool.verify("a\0"),
+                lambda _: dbtool.scaling_of_table("a\0.csv"),
+                lambda db: db.export("a\0.csv"),
+            )
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(db, ask, sentence):

@@ -21,6 +21,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import read_manifest
 from dbtool.database import open_database
+from tests.dbtool.store.conftest import failure
 from tests.support.made_up import curve, write_shard
 from tests.support.published import (
     bytes_of,
@@ -38,14 +39,6 @@ COUNT = "SELECT count(step), sum(step), sum(val_classification_error) FROM measu
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_shards(tmp_path / "release")
-
-
-def failure(folder: Path, query: str = COUNT) -> str:
-    """The sentence with which opening a release, or the query, fails."""
-    with pytest.raises(DbtoolError) as caught, open_database(folder) as db:
-        db.sql(query)
-    assert str(caught.value).isprintable()
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("every", [293, pytest.param(1, marks=pytest.mark.slow)])

@@ -20,6 +20,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.manifest import encode_manifest, read_manifest
 from dbtool.database import open_database
 from dbtool.store import remote
+from tests.dbtool.store.conftest import failure
 from tests.support.made_up import write_shard
 from tests.support.programs import run_python
 from tests.support.published import OTHERS, SGD, VIEWS, flipped, rows, write_shards, write_swapped
@@ -67,15 +68,6 @@ def shards(server: ReleaseServer) -> list[str]:
 def of_study(folder: Path, workload: str, batch_size: int) -> list[Any]:
     part = f"workload={workload.replace('/', '%2F')}/batch_size={batch_size}/"
     return [file for file in read_manifest(folder).shards if part in file.path]
-
-
-def failure(url: str, query: str = "FROM measurements") -> str:
-    """The sentence of a query that fails, or of opening the release."""
-    with pytest.raises(DbtoolError) as caught, open_database(url) as db:
-        db.sql(query)
-    assert "\n" not in str(caught.value)
-    assert "Traceback" not in str(caught.value)
-    return str(caught.value)
 
 
 def test_answers_are_those_of_the_folder(server, folder):
