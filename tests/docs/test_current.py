@@ -1,5 +1,6 @@
-"""What of docs/ follows from the queries, the schema and the data is what `make docs` writes."""
+"""What of docs/ follows from the queries, the schema and the data is what these give."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -7,8 +8,14 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from PIL import Image
+
+import dbtool
+from dbtool.analysis.scaling import Settings
+from dbtool.report.scaling import scaling_of_table
+from dbtool.report.words import sentences
 
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = {"docs", ".git", ".venv"}
@@ -47,3 +54,61 @@ def _contents(folder: Path) -> dict[str, bytes]:
         for file in folder.rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
+
+
+# What the document asks besides each workload's own goal.
+ASKED = [
+    ("measured", "*", None),
+    ("measured", "*fc_*", 0.04),
+    ("replication", "*", None),
+    ("held_back", "*", None),
+    ("replication_seed_1", "*", None),
+    ("replication_seed_2", "*", None),
+    *((f"search_seed_{seed}", "*", None) for seed in range(1, 11)),
+]
+COMPARED = [
+    ("measured", "mnist/simple_cnn_base/*", 0.02),
+    ("replication", "mnist/fc_128_128_128/*", None),
+]
+CLAIM = re.compile(r"([\d.,]+) \(([\d.,]+) to ([\d.,]+)\)")
+SAID = re.compile(r"([\d.,]+)(?: times that of [\w/]+)? \(95%: ([\d.,]+) to ([\d.,]+)[);]")
+# Intervals of shares, predictions, and tables that `make docs` writes from their commands.
+OTHER = re.compile(
+    r"^### Trials that diverged$.*?^## |^### Two predictions$.*?^## |^```\n\n(?:\|.*\n)+",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _told() -> set[tuple[str, ...]]:
+    told = set()
+    for release, workloads, goal in ASKED:
+        with dbtool.open(ROOT / "data" / release) as db:
+            found = db.scaling(workloads, goal=goal)
+            for answer in found.answers:
+                told |= set(SAID.findall(" ".join(sentences(answer.scaling, Settings()))))
+    with dbtool.open(ROOT / "data" / "replication") as db:
+        sgd = "mnist/fc_128_128_128/sgd"
+        few = db.scaling("mnist/fc_128_128_128/muon", trials=5)
+        told |= set(SAID.findall(" ".join(sentences(few.answers[0].scaling, Settings()))))
+        for _, _, said in db.scaling("mnist/fc_128_128_128/*", against=sgd).statements():
+            told |= set(SAID.findall(" ".join(said)))
+        for name in ("mnist/fc_128_128_128/sgd", "mnist/fc_1024/sgd"):
+            steps = db.scaling(name).rows("steps").filter(pl.col("batch_size") >= 16)
+            without = scaling_of_table(steps.select("batch_size", "steps"))
+            for found in (db.scaling(name, sustained=2), without):
+                told |= set(SAID.findall(" ".join(sentences(found.answers[0].scaling, Settings()))))
+    for release, workloads, goal in COMPARED:
+        with dbtool.open(ROOT / "data" / release) as db:
+            rows = db.scaling(workloads, goal=goal).rows("comparison").drop_nulls("win")
+            for row in rows.select("win", "win_low", "win_high").rows():
+                told.add(tuple(f"{value:.2f}" for value in row))
+    return told
+
+
+@pytest.mark.slow
+def test_each_interval_of_the_document_is_what_the_data_tell():
+    text = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    claims = CLAIM.findall(OTHER.sub("", text))
+    told = _told()
+    assert len(claims) > 30
+    assert [claim for claim in claims if claim not in told] == []

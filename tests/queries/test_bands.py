@@ -10,6 +10,7 @@ import pytest
 
 from dbtool.analysis.searches import ranks_around_median
 from dbtool.database import Database, open_database
+from dbtool.figures.caption import caption_of
 from dbtool.figures.points import Request, read_points
 from dbtool.figures.specs import FIGURES, find_figure
 from tests.support.figure_points import figure_points
@@ -88,11 +89,9 @@ def test_a_trial_that_never_reached_the_goal_bounds_nothing(tmp_path):
         for figure in ("steps", "learning-rates"):
             [point] = figure_points(db, figure)
             assert (point["best_of"], point["band_low"], point["band_high"]) == (20, None, None)
-        note = "No band, since trials are too few"
         points = read_points(db, find_figure("steps"), Request())
-    from dbtool.figures.caption import caption_of
-
-    assert any(part.startswith(note) for part in caption_of(points, find_figure("steps")))
+    told = caption_of(points, find_figure("steps"))
+    assert any(part.startswith("No band, since trials are too few") for part in told)
 
 
 def test_trials_that_diverged_count_among_those_of_a_search(tmp_path):

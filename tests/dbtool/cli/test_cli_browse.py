@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from producers.workloads.definition import CERTAINTIES
 from producers.workloads.registry import WORKLOADS
 from tests.support.commands import Call
-from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
+from tests.support.made_up import DIGITS, LETTERS, reaching, write_shard
 
 WORDS = ("workloads", "--catalog")
 SUBSET = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"
@@ -48,11 +47,10 @@ def test_studies(call):
 
 
 def test_steps_beyond_where_a_search_ended(call, tmp_path):
-    trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.05]))]
-    search = {"method": "lockstep", "most_steps": 60}
-    for size in (8, 16):
+    lockstep = {"method": "lockstep", "most_steps": 60}
+    for size, search in {8: lockstep, 16: lockstep, 32: None}.items():
+        trials = [reaching(0, 0.05)]
         write_shard(tmp_path, workload=DIGITS, batch_size=size, trials=trials, search=search)
-    write_shard(tmp_path, workload=DIGITS, batch_size=32, trials=trials)
     assert call("steps", DIGITS, "--db", str(tmp_path)).errors == ""
     assert call("steps", DIGITS, "--goal", "0.01", "--db", str(tmp_path)).errors == (
         f"{DIGITS} (made-up): steps are unknown, since the search ended first, at batch "
@@ -104,9 +102,9 @@ def test_steps_come_in_the_order_of_asking(call):
 
 
 def test_steps_of_two_releases_have_each_its_own_goal(tmp_path, call):
-    trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, 0.2]))]
     for release, goal in (("second", 0.3), ("first", 0.6)):
-        write_shard(tmp_path / release, release=release, workload=DIGITS, trials=trials, goal=goal)
+        study: dict[str, Any] = {"workload": DIGITS, "trials": [reaching(0, 0.2)], "goal": goal}
+        write_shard(tmp_path / release, release=release, **study)
     database = ["--db", str(tmp_path)]
     outcome = call("steps", "*", "--format", "jsonl", *database)
     assert outcome.errors.startswith(
@@ -175,17 +173,6 @@ def test_table_is_for_people(call):
     assert lines["train_examples"].split()[1:] == ["recalled", "55,000"]
 
 
-@pytest.fixture
-def with_subset(tmp_path: Path) -> Path:
-    """A database in which two releases hold one of the published workloads, and one another."""
-    errors = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.1]))]
-    held = {"first": [SUBSET], "second": [SUBSET, "mnist/fc_1024/sgd", "digits/fc_1024/sgd"]}
-    for release, workloads in held.items():
-        for name in workloads:
-            write_shard(tmp_path / release, workload=name, release=release, trials=errors)
-    return tmp_path
-
-
 def test_every_published_workload_is_listed_with_its_facts(call):
     rows = {row["workload"]: row for row in _rows(call, *WORDS)}
     assert list(rows) == sorted(rows)
@@ -202,8 +189,12 @@ def test_every_published_workload_is_listed_with_its_facts(call):
     }  # fmt: skip
 
 
-def test_releases_that_hold_a_workload_are_named(with_subset, call):
-    words = (*WORDS, "--db", str(with_subset))
+def test_releases_that_hold_a_workload_are_named(call, tmp_path):
+    held = {"first": [SUBSET], "second": [SUBSET, "mnist/fc_1024/sgd", "digits/fc_1024/sgd"]}
+    for release, workloads in held.items():
+        for name in workloads:
+            write_shard(tmp_path / release, workload=name, release=release)
+    words = (*WORDS, "--db", str(tmp_path))
     rows = {row["workload"]: row for row in _rows(call, *words)}
     assert rows[SUBSET]["releases"] == ["first", "second"]
     assert rows["mnist/fc_1024/sgd"]["releases"] == ["second"]

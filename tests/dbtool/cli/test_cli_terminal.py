@@ -11,6 +11,7 @@ import pytest
 
 from dbtool.cli.options import Format
 from tests.support.queries import ENDLESS
+from tests.support.slow import quick_few
 from tests.support.terminal import run_on_terminal
 
 FULL = Path("/dev/full")
@@ -149,7 +150,7 @@ def test_interrupt_ends_a_long_list_of_rows(database, tmp_path):
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is full")
-@pytest.mark.parametrize("output_format", Format)
+@pytest.mark.parametrize("output_format", quick_few(Format, {"table", "csv", "parquet"}))
 def test_full_disk_is_one_sentence(database, output_format):
     words = [sys.executable, "-m", "dbtool", "workloads", "--db", str(database)]
     words += ["--format", output_format]
