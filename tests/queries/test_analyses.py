@@ -137,14 +137,13 @@ def test_divergence_counts_the_trials_that_ended(searched):
     assert rows[-1] == (512, 0, 1, 1.0, None, 99.0)
 
 
-def _first_below(points: Sequence[tuple[int, float]]) -> float:
-    return min((step for step, value in points if value < 0.5), default=math.inf)
-
-
 def test_best_of_k_against_all_choices_of_trials(db):
     expected: list[tuple[Any, ...]] = []
     for size, drawn in STUDIES.items():
-        steps = [INF if status == "INFEASIBLE" else _first_below(p) for _, _, status, p in drawn]
+        steps = [
+            min((at for at, value in points if value < 0.5 and status != "INFEASIBLE"), default=INF)
+            for _, _, status, points in drawn
+        ]
         for k in (1, 2, 5):
             best = sorted(min(chosen) for chosen in combinations(steps, k))
             if not best:

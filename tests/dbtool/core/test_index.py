@@ -41,13 +41,9 @@ def folder(tmp_path: Path) -> Path:
     return write_shards(tmp_path / "release")
 
 
-def loaded(folder: Path) -> list[Shard]:
-    return [load_shard(folder, path) for path in shard_paths(folder)]
-
-
 def test_the_index_follows_from_the_shards(folder):
     manifest, encoded = read_release(folder)
-    shards = loaded(folder)
+    shards = [load_shard(folder, path) for path in shard_paths(folder)]
     tables = {name: encoded[name].cast(Index().tables()[name].schema) for name in TABLES}
     for seed in range(3):
         random.Random(seed).shuffle(shards)
@@ -171,8 +167,7 @@ def test_values_out_of_contract_are_refused(folder, name, column):
             check_tables(wrong, manifest.shards)
 
 
-def test_a_table_that_claims_more_than_it_can_hold_is_not_decoded(tmp_path):
-    folder = write_shards(tmp_path / "release")
+def test_a_table_that_claims_more_than_it_can_hold_is_not_decoded(folder):
     manifest, tables = read_release(folder)
     many = tables[TRIALS].take(np.zeros(100_000, int))
     pq.write_table(many, folder / TRIALS)

@@ -21,14 +21,10 @@ def rows(db, figure, **request):
     return read_points(db, find_figure(figure), Request(**request)).rows
 
 
-def column(frame, name):
-    return frame[name].to_list()
-
-
 def test_curves_without_data_are_told(db):
     points = read_points(db, find_figure("4"), Request())
     assert points.rows["series"].unique().to_list() == ["nesterov_momentum"]
-    assert column(points.left_out, "panel") == [
+    assert points.left_out["panel"].to_list() == [
         *["Simple CNN on MNIST"] * 2,
         *["Shallow Transformer on LM1B"] * 3,
         *["ResNet-8 on CIFAR-10"] * 2,
