@@ -12,7 +12,7 @@ import dbtool
 from dbtool.analysis.costs import StepTime, step_time
 from dbtool.analysis.interval import Interval
 from dbtool.analysis.law import power_law
-from dbtool.analysis.learning_rates import BestRate, Rate, RateLaw, best_rate, fit_laws
+from dbtool.analysis.learning_rates import BestRate, Rate, best_rate, fit_laws
 from dbtool.analysis.scaling import Settings, scaling_of_searches
 from dbtool.analysis.searches import Search
 from dbtool.core.errors import UsageError
@@ -32,12 +32,6 @@ def search(size: int, best: float) -> Search:
 
 def best(size: int, rate: float, name: Rate = "learning_rate") -> BestRate:
     found = best_rate(search(size, rate), name)
-    assert found is not None
-    return found
-
-
-def fitted_law(bests: dict[int, float]) -> RateLaw:
-    found = fit_laws([best(size, rate) for size, rate in bests.items()], level=0.95)
     assert found is not None
     return found
 
@@ -127,7 +121,8 @@ LAWS = [
 
 @pytest.mark.parametrize(("name", "rate", "parameter", "size", "near"), LAWS)
 def test_a_law_is_found_again(name, rate, parameter, size, near):
-    found = fitted_law({size: rate(size) for size in SIZES})
+    found = fit_laws([best(size, rate(size)) for size in SIZES], level=0.95)
+    assert found is not None
     assert found.law == name
     assert found.weights[name] > 0.9 or name != "power"
     assert found.low < parameter < found.high

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
@@ -167,19 +166,13 @@ def test_what_a_manifest_leaves_out_is_found(folder):
     assert set(reasons(folder)) == {shard.path, *TABLES}
 
 
-def replaced(folder: Path, table: pa.Table, footer: bytes) -> str:
-    """Replaces a shard of the release by one that need not be valid; returns its path below it."""
-    old = read_manifest(folder).shards[0].path
-    (folder / old).unlink()
-    path = write_table(folder, table, footer).relative_to(folder).as_posix()
-    list_as_it_is(folder, path, instead=old)
-    return path
-
-
 def test_rows_that_do_not_go_with_the_footer_are_found(folder):
     """Though every hash is right; see the tests of shards for what is found."""
-    footer = encode_footer(whole_footer([SAMPLE]))
-    path = replaced(folder, whole_table([SAMPLE]).slice(1), footer)
+    old = read_manifest(folder).shards[0].path
+    (folder / old).unlink()
+    rows, footer = whole_table([SAMPLE]).slice(1), encode_footer(whole_footer([SAMPLE]))
+    path = write_table(folder, rows, footer).relative_to(folder).as_posix()
+    list_as_it_is(folder, path, instead=old)
     assert reasons(folder) == {path: "it has 20 rows and its footer lists 21"}
 
 
