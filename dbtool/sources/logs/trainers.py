@@ -198,13 +198,12 @@ def _csv_rows(path: Path, step: str) -> pl.DataFrame:
     rows = pl.concat(read_parts(path, "csv"))
     if step not in rows.columns:
         raise Position(path, 1).error(None, f"it has no column {shown(step)}")
+    values = rows.drop({STEP} - {step}, strict=False)
     # Polars refuses names that the columns have.
-    of_rows = rows.select(pl.col(LINE), pl.col(step).alias(STEP))
-    values = rows.drop({STEP, step}, strict=False)
-    long = values.unpivot(index=LINE, variable_name="\0metric", value_name="\0value")
-    long = long.rename({"\0metric": METRIC, "\0value": VALUE}).drop_nulls(VALUE)
+    long = values.unpivot(index=[LINE, step], variable_name="\0metric", value_name="\0value")
+    long = long.rename({step: STEP, "\0metric": METRIC, "\0value": VALUE}).drop_nulls(VALUE)
     long = long.filter(~pl.col(VALUE).is_in(EMPTY)).sort(LINE, maintain_order=True)
-    return long.join(of_rows, on=LINE, maintain_order="left").select(LINE, STEP, METRIC, VALUE)
+    return long.select(LINE, STEP, METRIC, VALUE)
 
 
 def is_levanter(path: Path) -> bool:
