@@ -12,7 +12,7 @@ from dbtool.core.footer import Trial
 from dbtool.core.index import Index
 from dbtool.sources.base import Report, add_source
 from dbtool.sources.tables.source import RunSource, read_own_runs
-from dbtool.sources.tables.studies import new_shards
+from dbtool.sources.tables.studies import shards_of
 from dbtool.store.locations import folder_to_write
 from dbtool.store.table_files import TableFormat
 from tests.support import archives
@@ -113,7 +113,7 @@ def values(
 
 def trials(source: RunSource) -> list[Trial]:
     """The trials that would be stored."""
-    shards = new_shards(source.by_study, source.mapping, Index())
+    shards = shards_of(source.by_study, source.mapping, Index())
     return [trial for footer, _ in shards for trial in footer.trials]
 
 

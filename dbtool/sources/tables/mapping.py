@@ -286,12 +286,8 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
             for name, value in self.metaparameters.items()
         ]
         steps = self.files.steps
-        for name, value, kind in (
-            ("times", steps.times, _Times),
-            ("divide", steps.divide, _Divide),
-        ):
-            if isinstance(value, Column):
-                found.append(Property("files.step", name, value, kind))
+        found.append(Property("files.step", "times", steps.times, _Times))
+        found.append(Property("files.step", "divide", steps.divide, _Divide))
         return tuple(found)
 
     @cached_property

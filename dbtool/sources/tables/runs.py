@@ -3,17 +3,25 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import polars as pl
 
 from dbtool.core.contract import KEYS, OTHER_METRICS, is_share
+from dbtool.core.errors import DbtoolError
 from dbtool.sources.base import OnProgress
-from dbtool.sources.numbers import COMMA, USE_POINTS, narrow_bits, respelled, same, transformed
+from dbtool.sources.numbers import COMMA, USE_POINTS, narrow_bits, respelled, transformed
 from dbtool.sources.tables import histories
 from dbtool.sources.tables.files import part_of
 from dbtool.sources.tables.histories import FILE
 from dbtool.sources.tables.mapping import Metric, RunMapping
+from dbtool.sources.tables.properties import (
+    Cell,
+    Run,
+    TableOfRuns,
+    read_properties,
+    read_table_of_runs,
+)
 from dbtool.store.table_files import Notes, Position, Problems, RunsError, among, shown, stem
 from dbtool.store.texts import LINE, read_document
 
@@ -39,53 +47,8 @@ _MOST_TEXTS = 1_000_000
 _OURS = {"", _RUN, _STEP, FILE, _NUMBER, LINE}
 
 
-class Cell(NamedTuple):
-    """A text of a file, and its position."""
-
-    text: str
-    position: Position
-
-
 # By file, the cells in the files beside it.
 Beside: TypeAlias = dict[int, list[tuple[str, Cell]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run of the files.
-
-    Attributes:
-        keys: the values of its key columns, which make its name.
-        number: its position among the runs.
-        first: where it first appears.
-        cells: by the columns that properties are read from, its values.
-    """
-
-    keys: tuple[str, ...]
-    number: int
-    first: Position
-    cells: dict[str, Cell] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Return the tool's name of the run."""
-        return "/".join(self.keys)
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Return what is equal for the same run, however its numbers are spelled."""
-        return tuple(map(same, self.keys))
-
-    def keep(self, column: str, cell: Cell) -> None:
-        """Keep a column's value for the run; it must have only one."""
-        if "\0" in cell.text:
-            reason = f"{shown(cell.text)} has a NUL, which no text may have"
-            raise cell.position.error(column, reason)
-        known = self.cells.setdefault(column, cell)
-        if same(known.text) != same(cell.text):
-            reason = f"run {shown(self.name)} has {shown(cell.text)}, and had {shown(known.text)} "
-            reason += f"at {known.position}; what the mapping reads from it is one value a run"
-            raise cell.position.error(column, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,49 +56,78 @@ class Files:
     """The contents of the files.
 
     Attributes:
-        runs: in the order in which they first appear.
-        values: run (its number), metric, step, value, and the updates in each unit of its steps;
-            sorted, each step once.
-        columns: the columns of the files, and the parts of their names.
+        runs: in the order in which they first appear; a value's run is its position among them.
+        values: run, metric, step, value, and the updates in each unit of its steps; sorted, each
+            step once.
+        absent: runs of the table of runs that the files do not have.
     """
 
     runs: Sequence[Run]
     values: pl.DataFrame
-    columns: frozenset[str]
+    absent: Sequence[Run]
 
 
 @dataclass(slots=True)
 class RunReader:
-    """A reader of files, maybe with parts of the same runs, as a mapping describes them.
-
-    Attributes:
-        units: returns by what a run's steps are multiplied, and then divided, to count updates.
-        elsewhere: the columns of the table of runs.
-    """
+    """A reader of files, maybe with parts of the same runs, as a mapping describes them."""
 
     paths: Sequence[Path]
     mapping: RunMapping
-    units: Callable[[Run], tuple[int, int]]
-    problems: Problems
     notes: Notes
-    elsewhere: Collection[str] = ()
+    problems: Problems = field(default_factory=Problems)
 
     def read(self, read: Read, on_progress: OnProgress) -> Files:
-        """Read files with a function; report after each its number and the number of all."""
+        """Read files with a function; report after each its number and the number of all.
+
+        Raises:
+            RunsError: files are malformed or not as the mapping describes them; one sentence for
+                each problem.
+        """
+        table = TableOfRuns(set(), {})
+        with self.problems:
+            table = read_table_of_runs(self.mapping)
+        has_table = not self.problems
+        runs, values, stated = self._contents(read, table, on_progress)
+        if not has_table:
+            # Otherwise each run would be reported as missing there.
+            self.problems.refuse()
+        absent = table.runs.keys() - {run.key for run in runs}
+        files = Files(runs, values, [run for key, run in table.runs.items() if key in absent])
+        if not self.problems:
+            with self.problems:
+                histories.refuse_histories(files, self.mapping)
+        # Runs share errors about what is said of them all, such as a missing column.
+        for error in stated:
+            self.problems.add(error)
+        self.problems.refuse()
+        for (number,), part in (
+            values.drop("times").partition_by("run", as_dict=True, include_key=False).items()
+        ):
+            runs[number].values = part
+        return files
+
+    def _contents(
+        self, read: Read, table: TableOfRuns, on_progress: OnProgress
+    ) -> tuple[list[Run], pl.DataFrame, list[DbtoolError]]:
+        """Return the runs, their values, and what is wrong with their properties."""
         files = self.mapping.files
         if not files.run_columns and files.metric not in files.parts:
             with self.problems:
                 _refuse_one_name(self.paths)
         rows, beside = self._rows(read, on_progress)
-        rows = self._with_logged(rows, beside)
+        known = table.columns.union(*({column for column, _ in said} for said in beside.values()))
+        rows = self._with_logged(rows, known)
         columns = set(rows.columns) - _OURS
         whole = not self.problems
         runs: list[Run] = []
+        stated: list[DbtoolError] = []
         values = pl.DataFrame(schema=_VALUES)
         with self.problems:
             if len(rows):
                 rows, runs = self._with_runs(rows)
                 self._keep(rows, runs, beside)
+                for run in runs:
+                    stated += read_properties(run, self.mapping, table, columns | known)
                 values = self._values(rows, runs)
         # Metrics of the long format are known only from sound rows.
         if whole and not (files.metric and self.problems):
@@ -148,8 +140,7 @@ class RunReader:
         if refuse and not self.problems:
             self._refuse_repeated(values)
         kept = values.unique(_KEYS, keep="last" if last else "first", maintain_order=True)
-        columns |= {column for said in beside.values() for column, _ in said}
-        return Files(runs, kept.select(*_VALUES), frozenset(columns))
+        return runs, kept.select(*_VALUES), stated
 
     def _rows(self, read: Read, on_progress: OnProgress) -> tuple[pl.DataFrame, Beside]:
         """Return the rows of all files as text, null where empty, and what is beside each file."""
@@ -186,13 +177,12 @@ class RunReader:
             if text not in self.mapping.files.empty
         ]
 
-    def _with_logged(self, rows: pl.DataFrame, beside: Beside) -> pl.DataFrame:
+    def _with_logged(self, rows: pl.DataFrame, known: Collection[str]) -> pl.DataFrame:
         """Return rows with metrics of the long format as the columns that are nowhere else."""
         metric, value = self.mapping.files.metric, self.mapping.files.value
         if metric not in rows.columns or value not in rows.columns:
             return rows
-        known = {column for said in beside.values() for column, _ in said}
-        wanted = self.mapping.property_columns - known.union(rows.columns, self.elsewhere)
+        wanted = self.mapping.property_columns.difference(known, rows.columns)
         name, text = pl.col(metric), pl.col(value)
         for each in sorted(wanted.intersection(rows[metric].unique())):
             said, other = pl.when(name == each), pl.when(name != each)
@@ -207,8 +197,8 @@ class RunReader:
         rows = rows.with_columns(respelled(rows[column]) for column in keys)
         named = rows.unique(keys, keep="first", maintain_order=True).drop_nulls(keys)
         runs: dict[str, Run] = {}
-        for number, each in enumerate(named.select(FILE, LINE, *keys).iter_rows()):
-            run = Run(each[2:], number, self._position(*each[:2]))
+        for each in named.select(FILE, LINE, *keys).iter_rows():
+            run = Run(each[2:], self._position(*each[:2]))
             if "\0" in run.name:
                 raise run.first.error(None, f"the run's name {shown(run.name)} has a NUL")
             known = runs.setdefault(run.name, run)
@@ -257,13 +247,13 @@ class RunReader:
         names = sorted(set(rows.columns) - _OURS - self.mapping.no_metrics)
         names = [name for name in names if not self._is_ignored(name)]
         at_once = max(1, _MOST_TEXTS // max(1, len(rows)))
-        of_rows = rows.select(kept).with_row_index(_NUMBER)
         for first in range(0, len(names), at_once):
-            some = rows.select(names[first : first + at_once]).with_row_index(_NUMBER)
+            some = rows.select(*kept, *names[first : first + at_once])
             # Polars refuses names that the columns have.
-            long = some.unpivot(index=_NUMBER, variable_name="\0column", value_name="\0text")
-            long = long.rename({"\0column": "column", "\0text": "text"}).drop_nulls("text")
-            yield of_rows.join(long, on=_NUMBER, maintain_order="right").drop(_NUMBER)
+            long = some.unpivot(
+                index=[_RUN, FILE, LINE, _STEP], variable_name="\0column", value_name="\0text"
+            )
+            yield long.rename({"\0column": "column", "\0text": "text"}).drop_nulls("text")
 
     def _is_ignored(self, column: str) -> bool:
         return column not in self.mapping.metric_of and self.mapping.ignores(column)
@@ -335,7 +325,8 @@ class RunReader:
     def _with_steps(self, values: pl.DataFrame, runs: Sequence[Run]) -> pl.DataFrame:
         """Return values with their steps, without those that have none."""
         steps, keys = self.mapping.files.steps, [_STEP, "plus", *_UNITS]
-        units = pl.DataFrame([self.units(run) for run in runs], _UNITS, orient="row")
+        said = [run.properties["files.step"] for run in runs]
+        units = pl.DataFrame(said, _UNITS)
         values = values.with_columns(each.gather(values[_RUN]).fill_null(1) for each in units)
         by_text = values.select(keys).drop_nulls().unique()
         numbers = [steps.step(*row) for row in by_text.iter_rows()]

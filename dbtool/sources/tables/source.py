@@ -13,19 +13,12 @@ from dbtool.core.errors import DbtoolError, UsageError, few_of
 from dbtool.core.manifest import About
 from dbtool.sources.base import Addition, NewShard, OnProgress
 from dbtool.sources.tables.files import find_files
-from dbtool.sources.tables.histories import oddities, refuse_histories, small_studies
+from dbtool.sources.tables.histories import oddities, small_studies
 from dbtool.sources.tables.mapping import RunMapping, Tables, read_mapping
-from dbtool.sources.tables.runs import Read, Run, RunReader
-from dbtool.sources.tables.studies import (
-    MeasuredRun,
-    StudyRuns,
-    by_study,
-    new_shards,
-    properties_of,
-    read_table_of_runs,
-    stopped_early,
-)
-from dbtool.store.table_files import FRAME, Notes, Problems, TableFormat
+from dbtool.sources.tables.properties import Run
+from dbtool.sources.tables.runs import Read, RunReader
+from dbtool.sources.tables.studies import StudyRuns, by_study, shards_of, stopped_early
+from dbtool.store.table_files import FRAME, Notes, TableFormat
 from dbtool.store.tables import as_table
 from dbtool.store.texts import read_parts, text_frame
 
@@ -47,7 +40,7 @@ class RunSource:
     sentences: tuple[str, ...]
 
     @property
-    def runs(self) -> list[MeasuredRun]:
+    def runs(self) -> list[Run]:
         """List the runs with measurements."""
         return [run for study in self.by_study for run in study.runs]
 
@@ -60,7 +53,7 @@ class RunSource:
         )
 
     def studies(self, addition: Addition) -> list[NewShard]:
-        """Return the studies, with the runs that the release lacks.
+        """Return the studies with their runs, of which the release may have some.
 
         Raises:
             UsageError: the release has other measurements.
@@ -72,9 +65,7 @@ class RunSource:
                 f"the release {self.release!r} holds other measurements than your own runs: choose "
                 "another name with --release"
             )
-        new = new_shards(self.by_study, self.mapping, addition.held)
-        trials = sum(len(footer.trials) for footer, _ in new)
-        addition.report.already_there += len(self.runs) - trials
+        new = shards_of(self.by_study, self.mapping, addition.held)
         # Of this source's workloads alone.
         examples = _examples(self.by_study)
         held = held.filter(pc.field("workload").isin([name for name, *_ in examples]))
@@ -148,46 +139,10 @@ def runs_of(
     Raises:
         RunsError, DbtoolError: as in `read_own_runs`.
     """
-    problems = Problems()
-    columns: set[str] = set()
-    table: dict[tuple[str, ...], Run] = {}
-    with problems:
-        table = read_table_of_runs(mapping, columns)
-    has_table = not problems
-
-    def units(run: Run) -> tuple[int, int]:
-        times, divide = mapping.files.steps.times, mapping.files.steps.divide
-        if isinstance(times, int) and isinstance(divide, int):
-            return times, divide
-        # What is wrong with them is told below.
-        found = properties_of(run, mapping, table, (), Problems())["files.step"]
-        return (
-            times if isinstance(times, int) else found.get("times", 1),
-            divide if isinstance(divide, int) else found.get("divide", 1),
-        )
-
-    reader = RunReader(paths, mapping, units, problems, notes, frozenset(columns))
-    files = reader.read(read, on_progress)
-    if not has_table:
-        # Otherwise each run would be reported as missing there.
-        problems.refuse()
-    columns |= files.columns
-    if not problems:
-        with problems:
-            refuse_histories(files, mapping)
-    parts = files.values.partition_by("run", as_dict=True, include_key=False)
-    measured = []
-    for run in files.runs:
-        properties = properties_of(run, mapping, table, columns, problems)
-        if (run.number,) in parts:
-            measured.append(MeasuredRun(run, properties, parts[run.number,].drop("times")))
-    # Runs share errors about what is said of them all, such as a missing column.
-    problems.refuse()
-    studies = by_study(measured, mapping.search_space, problems)
-    problems.refuse()
-    without = [run.name for run in files.runs if (run.number,) not in parts]
-    there = {run.key for run in files.runs}
-    without += [run.name for key, run in table.items() if key not in there]
+    files = RunReader(paths, mapping, notes).read(read, on_progress)
+    measured = [run for run in files.runs if len(run.values)]
+    studies = by_study(measured, mapping.search_space)
+    without = [run.name for run in (*files.runs, *files.absent) if run.values.is_empty()]
     if not studies:
         raise DbtoolError(f"{few_of([str(path) for path in paths], 3)}: no row tells of a run")
     odd = oddities(files, mapping, _examples(studies))

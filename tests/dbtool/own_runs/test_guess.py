@@ -173,7 +173,7 @@ def test_what_is_beside_runs_and_in_their_paths_is_kept(tmp_path):
     text = guess(tmp_path / "runs").mapping.replace('"?"', '"x"')
     read = _read(tmp_path, text, "csv")
     assert read.mapping.files.run == ["study", "part_2", "trial"]
-    [run] = [each for each in read.runs if each.run.name == "1/wmt_jax/2"]
+    [run] = [each for each in read.runs if each.name == "1/wmt_jax/2"]
     settings = run.properties["metaparameters"]
     # Rate 0.01 of the second trial and 0.001 of the fourth workload.
     assert settings["learning_rate"] == pytest.approx(0.02 + 0.003)

@@ -20,7 +20,7 @@ from dbtool.sources.numbers import same
 from dbtool.sources.tables.files import NamePattern
 from dbtool.sources.tables.mapping import read_mapping
 from dbtool.sources.tables.source import RunSource
-from dbtool.sources.tables.studies import new_shards
+from dbtool.sources.tables.studies import shards_of
 from tests.support.own_runs import TABLES, mapping_text, read
 
 # Runs: name -> step -> metric -> value.
@@ -98,7 +98,7 @@ def _wide_parquet(runs: Runs) -> bytes:
 
 def _table(source: RunSource) -> pa.Table:
     """The rows that would be stored."""
-    [(_, [table])] = new_shards(source.by_study, source.mapping, Index())
+    [(_, [table])] = shards_of(source.by_study, source.mapping, Index())
     return table
 
 
@@ -134,7 +134,7 @@ def test_layouts_agree(tmp_path, runs):
         for step, values in sorted(steps.items())
     ]
     for each in sources:
-        assert [measured.run.name for measured in each.runs] == list(runs)
+        assert [run.name for run in each.runs] == list(runs)
         assert repr(_rows(_table(each))) == repr(expected)
 
 

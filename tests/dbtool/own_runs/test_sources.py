@@ -20,7 +20,7 @@ BY_PATH = {"run": '["study", "trial"]', "name": '"{study}/trial_{trial}/m.csv"'}
 
 
 def _names(found: RunSource) -> list[str]:
-    return [each.run.name for each in found.runs]
+    return [each.name for each in found.runs]
 
 
 # Each line stands for the one before ten times.

@@ -31,7 +31,7 @@ def test_spellings_of_one_value(tmp_path):
         study={"batch_size": '{ column = "bs", values = { "32.00" = 64 } }'},
         metaparameters={"learning_rate": '{ column = "lr" }', "on": '{ column = "on" }'},
     )
-    assert [(each.run.name, each.run.key) for each in source.runs] == [
+    assert [(each.name, each.key) for each in source.runs] == [
         ("1", ("1",)), ("007", ("007",))
     ]  # fmt: skip
     assert [trial.metaparameters for trial in trials(source)] == [
@@ -181,7 +181,7 @@ def test_names_in_paths_as_other_writers_spell_them(tmp_path):
         files={"name": '"run={run}/lr={lr}/log.csv"', "run": None},
         metaparameters={"learning_rate": '{ column = "lr", default = 0.5 }'},
     )
-    assert [each.run.name for each in source.runs] == ["a/b", "c"]
+    assert [each.name for each in source.runs] == ["a/b", "c"]
     assert [each.metaparameters["learning_rate"] for each in trials(source)] == [0.1, 0.5]
 
 
