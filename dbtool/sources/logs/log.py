@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,8 @@ class LoggedRun(NamedTuple):
         rows: `LINE`, and as text the step, metric and value; in the order in which they were
             logged.
         settings: what the log states about the run, by name.
-        batches: whether steps are the numbers of batches, from 0, as in Lightning.
+        at_updates: returns rows of the log at the updates before each, from them and all rows of
+            their run; None where steps are updates.
         note: what is odd about the log; empty where nothing is.
         about: what a mapping may read, and is not a setting.
     """
@@ -40,7 +41,7 @@ class LoggedRun(NamedTuple):
     name: Path | str
     rows: pl.DataFrame
     settings: Mapping[str, str] = {}
-    batches: bool = False
+    at_updates: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame] | None = None
     note: str = ""
     about: Mapping[str, str] = {}
 

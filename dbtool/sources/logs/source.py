@@ -143,8 +143,6 @@ def _read(
         path: [_rows_of(name, each, of_run[name], settings[name], step) for name, each in runs]
         for path, runs in parts.items()
     }
-    if tool == "trackio":
-        rows = stores.at_updates(rows)
     every = pl.concat([frame for frames in rows.values() for frame in frames], how="diagonal")
     if every.is_empty():
         reasons = notes.sentences() or [f"{_few(paths)}: the logs have no measurements"]
@@ -163,8 +161,8 @@ def _read(
 def _rows_of(
     name: str, run: LoggedRun, of_run: list[pl.DataFrame], settings: dict[str, str], step: str
 ) -> pl.DataFrame:
-    """Return the rows of a file of a run with its settings as columns, and batches as updates."""
-    rows = trainers.in_updates(run.rows, pl.concat(of_run)) if run.batches else run.rows
+    """Return the rows of a file of a run with its settings as columns, at their updates."""
+    rows = run.at_updates(run.rows, pl.concat(of_run)) if run.at_updates else run.rows
     texts = {RUN: name, **run.about, **{_column(key): text for key, text in settings.items()}}
     columns = [pl.lit(text or None, pl.String).alias(key) for key, text in texts.items()]
     return rows.rename({STEP: step}).with_columns(columns)

@@ -7,8 +7,9 @@ import contextlib
 import sqlite3
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ import polars as pl
 from dbtool.core.resources import libraries_of
 from dbtool.core.walk import is_file, is_folder, walk
 from dbtool.sources.logs import log
-from dbtool.sources.logs.log import METRIC, RUN, STEP, VALUE, LoggedRun
-from dbtool.sources.logs.trainers import counts_batches, has_hparams, hparams
+from dbtool.sources.logs.log import METRIC, STEP, VALUE, LoggedRun
+from dbtool.sources.logs.trainers import counts_batches, has_hparams, hparams, of_batches
 from dbtool.sources.numbers import same
 from dbtool.sources.tables import words
 from dbtool.store.table_files import Position, RunsError
@@ -72,7 +73,7 @@ def read_tensorboard(path: Path) -> Iterator[LoggedRun]:
     rows = log.long_rows(logged)
     name, prefix = _place(folder, set(rows[METRIC]))
     rows = rows.with_columns((prefix + pl.col(METRIC)).alias(METRIC))
-    yield LoggedRun(name, rows, settings, batches=is_lightning)
+    yield LoggedRun(name, rows, settings, of_batches if is_lightning else None)
 
 
 def _place(folder: Path, metrics: set[str]) -> tuple[Path, str]:
@@ -198,7 +199,8 @@ def _run(name: str, status: str, params: Mapping[str, str], points: Iterable[Poi
     in_time = enumerate(sorted(points), start=1)
     rows = ((number, step, metric, value) for number, (_, step, metric, value) in in_time)
     found = log.long_rows(rows)
-    return LoggedRun(name, found, {**params, **unfinished}, batches=counts_batches(found))
+    at_updates = of_batches if counts_batches(found) else None
+    return LoggedRun(name, found, {**params, **unfinished}, at_updates)
 
 
 def _points(folder: Path) -> Iterator[Point]:
@@ -243,34 +245,23 @@ def read_trackio(path: Path) -> Iterator[LoggedRun]:
         given = {key: each for key, each in configs[run].items() if not key.startswith("_")}
         # Another run may have the same name.
         name = names[run] if counts[names[run]] == 1 else f"{names[run]}/{run}"
-        yield LoggedRun(name, log.long_rows(of_run), log.settings_of(given))
+        found, settings = log.long_rows(of_run), log.settings_of(given)
+        yield LoggedRun(name, found, settings, partial(_of_calls, path))
 
 
-def at_updates(rows: Mapping[Path, Sequence[pl.DataFrame]]) -> dict[Path, list[pl.DataFrame]]:
-    """Return rows whose steps are the updates that runs logged beside them, where they did so.
+def _of_calls(path: Path, rows: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
+    """Return rows whose steps are the updates that the run logged beside them, where it did so.
 
     trackio counts calls, unless a step is given.
 
     Raises:
-        RunsError: such a run has a call without its updates.
+        RunsError: a call of such a run lacks its updates.
     """
-    columns = [each.select(RUN, STEP, METRIC, VALUE) for frames in rows.values() for each in frames]
-    counters: dict[Any, str] = {}
-    for part in pl.concat(columns).partition_by(RUN, maintain_order=True):
-        counter = words.counter(part[METRIC].unique(maintain_order=True))
-        if counter is not None:
-            counts = part.filter(pl.col(METRIC) == counter).select(STEP, VALUE).iter_rows()
-            if any(same(step) != same(text) for step, text in counts):
-                counters[part[RUN][0]] = counter
-    return {
-        path: [_at_updates(frame, counters.get(frame[RUN].first()), path) for frame in frames]
-        for path, frames in rows.items()
-    }
-
-
-def _at_updates(rows: pl.DataFrame, counter: str | None, path: Path) -> pl.DataFrame:
-    """Return rows with a metric of theirs as the step."""
+    counter = words.counter(run[METRIC].unique(maintain_order=True))
     if counter is None:
+        return rows
+    counts = run.filter(pl.col(METRIC) == counter).select(STEP, VALUE).iter_rows()
+    if all(same(step) == same(text) for step, text in counts):
         return rows
     updates = pl.col(VALUE).filter(pl.col(METRIC) == counter).first().over(LINE)
     rows = rows.with_columns(updates.alias(STEP)).filter(pl.col(METRIC) != counter)

@@ -89,7 +89,7 @@ def is_lightning(path: Path) -> bool:
 
 def read_lightning(path: Path) -> Iterator[LoggedRun]:
     """Yield the run that PyTorch Lightning's `CSVLogger` wrote into a folder."""
-    yield LoggedRun(path.parent, _csv_rows(path, STEP), hparams(path.parent), batches=True)
+    yield LoggedRun(path.parent, _csv_rows(path, STEP), hparams(path.parent), of_batches)
 
 
 def has_hparams(folder: Path) -> bool:
@@ -105,7 +105,7 @@ def hparams(folder: Path) -> Mapping[str, str]:
     return read_document(path) if there else {}
 
 
-def in_updates(rows: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
+def of_batches(rows: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
     """Return rows of Lightning, of a run with those, with the updates before each as their steps.
 
     Rows of training and validation have the number of their batch, from 0, and are logged after its

@@ -10,7 +10,7 @@ import pytest
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.logs.source import guess_logs
 from dbtool.sources.logs.stores import read_mlflow
-from dbtool.sources.logs.trainers import in_updates, read_lightning
+from dbtool.sources.logs.trainers import of_batches, read_lightning
 from tests.support.logs import (
     RUNS,
     ingest,
@@ -116,7 +116,7 @@ def test_a_validation_outside_the_training_has_the_number_of_all_updates(tmp_pat
     path.write_text("\n".join([f"epoch,step,{','.join(METRICS)}", *lines, ""]))
     [run] = read_lightning(path)
     # As TensorBoard's, a run may be in several files.
-    parts = [in_updates(part, run.rows) for part in run.rows.iter_slices(2)]
+    parts = [of_batches(part, run.rows) for part in run.rows.iter_slices(2)]
     assert [int(s) for s in pl.concat(parts).filter(metric="val_acc")["step"]] == steps
 
 
@@ -136,7 +136,7 @@ def test_lightning_through_mlflow_counts_batches(tmp_path):
                 with (run / "metrics" / metric).open("a") as file:
                     file.write(f"{step} {value} {step}\n")
         [read] = read_mlflow(run / "meta.yaml")
-        assert read.batches == is_lightning
+        assert (read.at_updates is not None) == is_lightning
 
 
 def test_a_run_that_went_on_from_a_checkpoint_has_one_branch(tmp_path):
