@@ -219,8 +219,6 @@ def add_source(
         new, total = _new(studies, addition, writer), None
         if isinstance(studies, list):
             checked = list(new)
-            for footer, _ in checked:
-                writer.refuse_clash(footer)
             new, total = (each for each in checked), len(checked)
         with contextlib.closing(new), ThreadPoolExecutor(_WRITERS) as pool:
             waiting: deque[Future[Shard]] = deque()
@@ -261,14 +259,13 @@ def _new(
                     if trial.source is None
                     or there.get(trial.trial_id, {}).get("source") != trial.source
                 ]
-            if 0 < len(new) == len(footer.trials):
-                yield footer, rows
-                continue
             left = msgspec.structs.replace(footer, trials=tuple(new))
             writer.refuse_clash(left)
-            addition.report.already_there += len(footer.trials) - len(new)
+            there_already = len(footer.trials) - len(new)
+            addition.report.already_there += there_already
             if new:
-                yield left, _of_trials(rows, [trial.trial_id for trial in new])
+                ids = [trial.trial_id for trial in new]
+                yield left, _of_trials(rows, ids) if there_already else rows
 
 
 def _unlike(
