@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -24,7 +23,8 @@ from dbtool.core.footer import (
     encode_footer,
     plain,
 )
-from dbtool.core.index import differences
+from dbtool.core.index import Index, differences
+from dbtool.core.shards import Shard
 from dbtool.sources.archive.measurements import TrialText, parse_measurements, split_header
 from dbtool.sources.archive.members import MEASUREMENTS, METADATA, STUDY, Gathered
 from dbtool.sources.base import Addition, MalformedError, NewShard
@@ -112,8 +112,7 @@ class StudyReader:
     def __init__(self, addition: Addition) -> None:
         self._addition = addition
         self._report = addition.report
-        self._studies: dict[tuple[str, int], Study] = {}
-        self._sources: defaultdict[tuple[str, int], dict[int, str | None]] = defaultdict(dict)
+        self._read = Index()
 
     def read(self, gathered: Gathered) -> NewShard | None:
         """Return the shard of a study's new and sound trials; None where it has none.
@@ -153,23 +152,21 @@ class StudyReader:
         except FooterError as error:
             report.leave_out(MalformedError(path, str(error)), len(sound))
             return None
-        self._studies[study.key] = study
-        self._sources[study.key] |= {trial.trial_id: trial.source for trial in sound}
+        self._read.add(Shard("", "", 0, footer))
         return footer, [parsed.table]
 
     def _study(self, gathered: Gathered) -> Study:
         """Return the contents of study.json; for late trials, its earlier contents."""
-        path, held = f"{gathered.path}/{STUDY}", self._addition.held
+        path, held, read = f"{gathered.path}/{STUDY}", self._addition.held, self._read
         name, size = gathered.key
-        before = held.studies.get(gathered.key) or self._studies.get(gathered.key)
+        before = held.studies.get(gathered.key) or read.studies.get(gathered.key)
         body = gathered.read("", STUDY)
         if body is None:
             if before is None:
                 raise MalformedError(path, "it is missing")
             return before
         description = parse_description(StudyDescription, path, body, str(size))
-        read = {each.workload.workload: each.workload for each in self._studies.values()}
-        known = held.workloads.get(name) or read.get(name)
+        known = held.workloads.get(name) or read.workloads.get(name)
         study = Study(
             workload=known or _workload(name, gathered),
             batch_size=description.batch_size,
@@ -183,9 +180,9 @@ class StudyReader:
 
     def _new_trials(self, gathered: Gathered) -> Iterator[tuple[Trial, bytes | None]]:
         """Yield the trials that the release lacks, each with its measurements.csv."""
-        held = self._addition.held.trials_of(*gathered.key)
-        sources = {trial_id: row["source"] for trial_id, row in held.items()}
-        sources |= self._sources[gathered.key]
+        known = self._addition.held, self._read
+        held = [row for each in known for row in each.trials_of(*gathered.key).values()]
+        sources = {row["trial_id"]: row["source"] for row in held}
         for folder in gathered.trials:
             path = f"{gathered.path}/{folder}"
             metadata = gathered.read(folder, METADATA)
