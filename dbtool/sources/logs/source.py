@@ -200,11 +200,15 @@ def _found(paths: Sequence[Path], tool: LogFormat) -> dict[Path, Path]:
 
 
 def _name(name: Path | str, above: Path) -> str:
-    """Return the name of a run: its path in the folder that was named, or the folder's own."""
+    """Return the name of a run: its path in the folder that was named, or its folder's own."""
     if isinstance(name, str):
         return name
-    inner = name.resolve().relative_to(above.resolve()).as_posix()
-    return inner if inner != "." else above.resolve().name
+    # A link may lead to a run that is there, too, or out of the folder; and a run may be above it,
+    # as that of a checkpoint that was named.
+    for folder, top in ((name.resolve(), above.resolve()), (name.absolute(), above.absolute())):
+        if top in folder.parents:
+            return folder.relative_to(top).as_posix()
+    return name.resolve().name
 
 
 def _column(setting: str) -> str:

@@ -135,6 +135,19 @@ def test_folders_of_tensorboard(tmp_path):
     assert query(tmp_path, values) == [(1, 0.25, None, "0.75"), (1, None, 0.5, None)]
 
 
+def test_a_run_whose_folder_is_a_link_or_above_the_path_has_its_name(tmp_path):
+    write_tensorboard(tmp_path / "store", "b", RUNS["lr=0.1"])
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a").symlink_to(tmp_path / "store" / "b")
+    [events] = (tmp_path / "runs" / "a").iterdir()
+    write_huggingface(tmp_path, "c", RUNS["lr=0.1"])
+    [*_, checkpoint] = sorted((tmp_path / "c").iterdir())
+    for path, name in ((events, "a"), (checkpoint, "c")):
+        ingest(tmp_path, str(path.relative_to(tmp_path)), release=name)
+        names = f"SELECT name FROM trials WHERE release = '{name}'"
+        assert query(tmp_path, names) == [(name,)]
+
+
 def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path):
     write_tensorboard(tmp_path, "run", RUNS["lr=0.1"])
     [path] = (tmp_path / "run").iterdir()
