@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dbtool.sources.tables.mapping import Metric, RunMapping, WorkloadTable
+    from dbtool.sources.tables.mapping import MetricColumn, RunMapping, WorkloadTable
     from dbtool.sources.tables.runs import Files
 
 # How many steps of a longer history tools keep by default: run.history() of Weights & Biases, the
@@ -84,11 +84,11 @@ def refuse_histories(files: Files, mapping: RunMapping) -> None:
         RunsError: an accuracy is taken for an error, or a perplexity for a cross entropy; a history
             looks sampled, or there are final values alone.
     """
-    for column, metric in mapping.metric_of.items():
-        if wanted := _other_transform(column, metric):
+    for column, (name, source) in mapping.metric_of.items():
+        if wanted := _other_transform(name, source):
             raise RunsError(
                 f"the column {shown(column)} is {words.measure(column)} by its name, and "
-                f"metrics.{metric.name} of the mapping takes it for another: {wanted}, or rename "
+                f"metrics.{name} of the mapping takes it for another: {wanted}, or rename "
                 "the column where its name misleads"
             )
     if mapping.files.sampled is None:
@@ -115,14 +115,14 @@ def oddities(
         )
 
 
-def _other_transform(column: str, metric: Metric) -> str | None:
+def _other_transform(metric: str, source: MetricColumn) -> str | None:
     """Return what to do about a column's transform, going by its name; None if that is right."""
-    measure, given = words.measure(column), metric.transform or ""
-    if measure == "perplexity" and metric.name.endswith("entropy_error"):
+    measure, given = words.measure(source.column), source.transform or ""
+    if measure == "perplexity" and metric.endswith("entropy_error"):
         return None if given == "log(x)" else 'give it transform = "log(x)"'
-    if measure in {None, "perplexity", "loss"} or not is_share(metric.name):
+    if measure in {None, "perplexity", "loss"} or not is_share(metric):
         return None
-    is_turned = (measure in _MORE_IS_BETTER) != metric.name.endswith("precision")
+    is_turned = (measure in _MORE_IS_BETTER) != metric.endswith("precision")
     if (given in _TURNS) == is_turned:
         return None
     if not is_turned:
@@ -227,14 +227,14 @@ def small_studies(examples: Sequence[tuple[str, int, int]]) -> Iterator[str]:
 
 def _rising_errors(files: Files, mapping: RunMapping) -> Iterator[str]:
     """Yield a sentence for an error that rises, of whose column the name says nothing."""
-    for column, metric in mapping.metric_of.items():
-        if metric.name.endswith("classification_error") and words.measure(column) is None:
-            values = files.values.filter(pl.col("metric") == metric.name)
+    for column, (metric, _) in mapping.metric_of.items():
+        if metric.endswith("classification_error") and words.measure(column) is None:
+            values = files.values.filter(pl.col("metric") == metric)
             runs = values.filter(pl.col("value").is_finite()).group_by("run")
             # Of most runs, from the first value to the last.
             change = (pl.col("value").last() - pl.col("value").first()).sign()
             if runs.agg(change)["value"].sum() > 0:
-                yield f"{metric.name} rises: is {shown(column)} an accuracy?"
+                yield f"{metric} rises: is {shown(column)} an accuracy?"
 
 
 def _passed_at_once(files: Files, workload: WorkloadTable) -> Iterator[str]:

@@ -214,17 +214,6 @@ class MetricColumn(_Table, frozen=True):
     plus: SmallCount | None = None
 
 
-class Metric(NamedTuple):
-    """What a column, or a metric of the long format, becomes; see `MetricColumn`.
-
-    The name is a column of the database, or one of its own in other_metrics.
-    """
-
-    name: str
-    transform: str | None = None
-    plus: int | None = None
-
-
 class Property(NamedTuple):
     """A property of runs: its value, or the column to read it from, and its type with bounds."""
 
@@ -263,13 +252,13 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
                 raise ValueError(f"metaparameters.{name} should be a finite number, or a column")  # noqa: TRY004
 
     @cached_property
-    def metric_of(self) -> dict[str, Metric]:
-        """Map each column, or metric of the long format, to the metric that it becomes."""
-        found: dict[str, Metric] = {}
-        for name, source in self.metrics.items():
-            each = MetricColumn(source) if isinstance(source, str) else source
-            found[each.column] = Metric(name, each.transform, each.plus)
-        return found
+    def metric_of(self) -> dict[str, tuple[str, MetricColumn]]:
+        """Map each column, or metric of the long format, to the metric that it becomes, and how."""
+        sources = (
+            (name, MetricColumn(source) if isinstance(source, str) else source)
+            for name, source in self.metrics.items()
+        )
+        return {source.column: (name, source) for name, source in sources}
 
     @cached_property
     def properties(self) -> tuple[Property, ...]:

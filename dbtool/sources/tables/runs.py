@@ -14,7 +14,7 @@ from dbtool.sources.numbers import COMMA, USE_POINTS, narrow_bits, respelled, tr
 from dbtool.sources.tables import histories
 from dbtool.sources.tables.files import part_of
 from dbtool.sources.tables.histories import FILE
-from dbtool.sources.tables.mapping import Metric, RunMapping
+from dbtool.sources.tables.mapping import MetricColumn, RunMapping
 from dbtool.sources.tables.properties import (
     Cell,
     Run,
@@ -258,23 +258,23 @@ class RunReader:
     def _is_ignored(self, column: str) -> bool:
         return column not in self.mapping.metric_of and self.mapping.ignores(column)
 
-    def _metrics(self, texts: pl.DataFrame) -> dict[str, Metric]:
+    def _metrics(self, texts: pl.DataFrame) -> dict[str, tuple[str, MetricColumn]]:
         """Return by column, or metric of the long format, what it becomes, without ignored ones."""
         mapped = self.mapping.metric_of
-        taken = _TAKEN | {each.name for each in mapped.values()}
+        taken = _TAKEN | {name for name, _ in mapped.values()}
         columns = [name for name in texts["column"].unique() if not self._is_ignored(name)]
         for column in taken.intersection(columns) - mapped.keys():
             first = texts.filter(pl.col("column") == column).head(1).drop("text")
             reason = f"the database has another {column}: rename it, or name it in files.ignore"
             self._refuse(first, column, reason)
-        return {column: mapped.get(column, Metric(column)) for column in columns}
+        return {column: mapped.get(column, (column, MetricColumn(column))) for column in columns}
 
     def _with_values(self, texts: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Yield texts with the metrics that they become and their values, by kind of column."""
         plus = self.mapping.files.steps.plus
         kinds = [
-            (column, each.name, each.transform, plus if each.plus is None else each.plus)
-            for column, each in self._metrics(texts).items()
+            (column, name, source.transform, plus if source.plus is None else source.plus)
+            for column, (name, source) in self._metrics(texts).items()
         ]
         of_column = pl.DataFrame(kinds, _KINDS, orient="row")
         texts = self._with_bits(texts.join(of_column, on="column", maintain_order="left"))
@@ -366,11 +366,11 @@ class RunReader:
         # A column that exists and is empty throughout is not an error.
         is_long = self.mapping.files.metric is not None
         names = set(values["metric"]) if is_long else columns
-        for source, metric in self.mapping.metric_of.items():
-            if (metric.name if is_long else source) not in names:
+        for column, (name, _) in self.mapping.metric_of.items():
+            if (name if is_long else column) not in names:
                 kind = "metric" if is_long else "column"
-                reason = f"the files have no {kind} {shown(source)}, which metrics.{metric.name} "
-                reason += f"of the mapping names; closest: {among(source, names)}"
+                reason = f"the files have no {kind} {shown(column)}, which metrics.{name} of the "
+                reason += f"mapping names; closest: {among(column, names)}"
                 self.problems.add(RunsError(reason))
 
     def _refuse_repeated(self, values: pl.DataFrame) -> None:
@@ -379,7 +379,7 @@ class RunReader:
         others = values.join(first, on=_KEYS, suffix="_first", maintain_order="left")
         others = others.filter(pl.col("value") != pl.col("value_first"))
         anew = set(histories.begun_anew(values)) if len(others) else set()
-        column_of = {metric.name: column for column, metric in self.mapping.metric_of.items()}
+        column_of = {name: column for column, (name, _) in self.mapping.metric_of.items()}
         for row in others.iter_rows(named=True):
             before = self._position(row[f"{FILE}_first"], row[f"{LINE}_first"])
             apart = "name every column that tells runs apart in files.run"

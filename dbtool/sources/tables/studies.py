@@ -125,8 +125,8 @@ def shards_of(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -
             workload that it lacks has no run with the workload's metric.
     """
     metrics = {
-        metric.name: {"column": column, "transform": metric.transform}
-        for column, metric in mapping.metric_of.items()
+        name: {"column": column, "transform": source.transform}
+        for column, (name, source) in mapping.metric_of.items()
     }
     producer: dict[str, Any] = {"source": "own runs", "metrics": metrics}
     if mapping.files.sampled is not None:
