@@ -1,5 +1,6 @@
 """Reads logs as own runs: their columns are known, and a mapping gives what they do not state."""
 
+import os
 import shlex
 import tomllib
 from collections import defaultdict
@@ -125,6 +126,7 @@ def _read(
     parts: dict[Path, list[tuple[str, LoggedRun]]] = {}
     of_run: dict[str, list[pl.DataFrame]] = defaultdict(list)
     settings: dict[str, dict[str, str]] = {}
+    places: dict[str, Path | str] = {}
     for number, (path, above) in enumerate(found.items(), start=1):
         with problems:
             parts[path] = [(_name(each.name, above), each) for each in read(path)]
@@ -132,6 +134,7 @@ def _read(
             if tool == "text" and all(run.rows.is_empty() for _, run in parts[path]):
                 notes.of_file(path, "no line has the form that files.line gives")
             for name, each in parts[path]:
+                _refuse_other_place(name, each.name, places)
                 if each.note:
                     notes.of_file(path, each.note)
                 of_run[name].append(each.rows)
@@ -156,6 +159,17 @@ def _read(
         texts = [each[name] for each in settings.values() if each.get(name)]
         layout.run_texts[_column(name)] = texts
     return rows, layout
+
+
+def _refuse_other_place(name: str, place: Path | str, places: dict[str, Path | str]) -> None:
+    """Refuse a run with the name of one in another folder."""
+    first = places.setdefault(name, place)
+    if isinstance(first, Path) and isinstance(place, Path) and first.resolve() != place.resolve():
+        above = os.path.commonpath([first.absolute(), place.absolute()])
+        raise RunsError(
+            f"{first} and {place} would both be run {shown(name)}: name {above}, which has both, "
+            "or a pattern in quotes"
+        )
 
 
 def _rows_of(

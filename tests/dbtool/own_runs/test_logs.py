@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.logs import stores
 from dbtool.sources.logs.log import named_settings
@@ -146,6 +147,19 @@ def test_a_run_whose_folder_is_a_link_or_above_the_path_has_its_name(tmp_path):
         ingest(tmp_path, str(path.relative_to(tmp_path)), release=name)
         names = f"SELECT name FROM trials WHERE release = '{name}'"
         assert query(tmp_path, names) == [(name,)]
+
+
+def test_runs_whose_folders_have_one_name_are_not_one_run(tmp_path):
+    for sweep, values in zip("ab", (RUNS["lr=0.1"], RUNS["lr=0.2"]), strict=True):
+        write_tensorboard(tmp_path / sweep, "run", values)
+    both = [tmp_path / sweep / "run" for sweep in "ab"]
+    for paths in (both, [next(each.iterdir()) for each in both], [each.parent for each in both]):
+        with pytest.raises(DbtoolError) as error:
+            dbtool.ingest(paths, tmp_path / "db", workload=WORKLOAD, batch_size=8)
+        told = f"{both[0]} and {both[1]} would both be run 'run': name {tmp_path}, which has both"
+        assert str(error.value).startswith(told)
+    ingest(tmp_path, "*/run/*", source="tensorboard", release="r")
+    assert query(tmp_path, "SELECT name FROM trials ORDER BY 1") == [("a/run",), ("b/run",)]
 
 
 def test_events_of_a_killed_process_are_read_to_the_last_whole_one(tmp_path):
