@@ -13,10 +13,11 @@ Example:
 """
 
 import contextlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -32,6 +33,7 @@ from dbtool.core.manifest import About
 from dbtool.core.release import load_shard
 from dbtool.core.shards import Shard, not_written, read_tables
 from dbtool.core.writer import ReleaseWriter
+from dbtool.sources.ahead import in_order
 from dbtool.store.shard_files import copy_shard
 
 if TYPE_CHECKING:
@@ -221,14 +223,9 @@ def add_source(
             checked = list(new)
             new, total = (each for each in checked), len(checked)
         with contextlib.closing(new), ThreadPoolExecutor(_WRITERS) as pool:
-            waiting: deque[Future[Shard]] = deque()
-            for footer, rows in new:
-                waiting.append(pool.submit(_store, writer, footer, rows))
-                if len(waiting) > _MOST_WAITING:
-                    _count(waiting.popleft().result(), known, addition, total)
+            for shard in in_order(pool, partial(_store, writer), new, _MOST_WAITING):
+                _count(shard, known, addition, total)
                 addition.held = writer.index
-            for written in waiting:
-                _count(written.result(), known, addition, total)
         writer.describe()
     given, kept = (msgspec.structs.asdict(each) for each in (about, writer.about))
     if other := [name for name in given if given[name] not in {None, kept[name]}]:
@@ -299,7 +296,8 @@ def _of_trials(rows: Iterable[pa.Table], trials: list[int]) -> Iterator[pa.Table
     return (table.filter(pc.field("trial_id").isin(trials)) for table in rows)
 
 
-def _store(writer: ReleaseWriter, footer: Footer, rows: Iterable[pa.Table]) -> Shard:
+def _store(writer: ReleaseWriter, new: NewShard) -> Shard:
+    footer, rows = new
     if not isinstance(rows, StoredShard):
         return writer.write(footer, rows)
     try:

@@ -6,13 +6,14 @@ import lzma
 import os
 import tarfile
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from typing import BinaryIO, Self, cast
 
 from dbtool.core.files import open_file
+from dbtool.sources.ahead import in_order
 from dbtool.sources.base import MalformedError, OnProgress
 
 _BLOCK_BYTES = 4 << 20
@@ -51,7 +52,6 @@ class Stream:
         self._block = b""
         self._start = 0  # of the block, in all contents
         self._position = 0  # in the block
-        self._ahead: deque[Future[tuple[bytes, int]]] = deque()
         with contextlib.ExitStack() as stack:
             try:
                 file = stack.enter_context(open_file(path))
@@ -59,9 +59,10 @@ class Stream:
                 self._read_decoded, self._tell_packed = _decoder(path, file, stack)
             except _FAILURES as error:
                 raise UnreadableError(self._name, _reason(error)) from error
-            self._thread = ThreadPoolExecutor(1)
+            thread = ThreadPoolExecutor(1)
             # The decoder must not be closed while the thread still reads from it.
-            stack.callback(self._thread.shutdown, cancel_futures=True)
+            stack.callback(thread.shutdown, cancel_futures=True)
+            self._blocks = in_order(thread, self._decode, repeat(_BLOCK_BYTES), _BLOCKS_AHEAD)
             self.close = stack.pop_all().close
 
     def tell(self) -> int:
@@ -91,11 +92,9 @@ class Stream:
         return UnreadableError(self._name, where if self.member else _NO_ARCHIVE)
 
     def _next_block(self) -> None:
-        while len(self._ahead) < _BLOCKS_AHEAD:
-            self._ahead.append(self._thread.submit(self._decode))
         self._start += len(self._block)
         try:
-            self._block, packed = self._ahead.popleft().result()
+            self._block, packed = next(self._blocks)
         except _FAILURES as error:
             raise UnreadableError(self._name, _reason(error)) from error
         self._position = 0
@@ -109,8 +108,8 @@ class Stream:
                 f"it is a bomb: {packed:,} bytes of the archive have grown to {decoded:,}",
             )
 
-    def _decode(self) -> tuple[bytes, int]:
-        return self._read_decoded(_BLOCK_BYTES), self._tell_packed()
+    def _decode(self, size: int) -> tuple[bytes, int]:
+        return self._read_decoded(size), self._tell_packed()
 
 
 class _Header(tarfile.TarInfo):

@@ -4,9 +4,8 @@ import contextlib
 import os
 import shlex
 import tempfile
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -19,6 +18,7 @@ from dbtool.core.manifest import About, check_name
 from dbtool.core.release import telling_of_change
 from dbtool.core.shards import not_written
 from dbtool.core.walk import walk
+from dbtool.sources.ahead import in_order
 from dbtool.sources.archive import published
 from dbtool.sources.archive.members import (
     STUDY,
@@ -159,13 +159,10 @@ class ArchiveSource:
             contextlib.closing(gatherer.studies(members)) as studies,
             ThreadPoolExecutor(1) as reading,
         ):
-            ahead: deque[Future[NewShard | None]] = deque()
-            for study in studies:
+            for shard in in_order(reading, reader.read, studies, _MOST_READING):
                 found = True
-                ahead.append(reading.submit(reader.read, study))
-                if len(ahead) > _MOST_READING and (shard := ahead.popleft().result()):
+                if shard:
                     yield shard
-            yield from (shard for each in ahead if (shard := each.result()))
         if not (found or report.malformed or report.failure):
             raise UsageError(_nothing_in(self.path))
 
