@@ -165,7 +165,8 @@ def _layout(histories: Tables, folder: Path) -> Layout:
 def _pattern(paths: Sequence[str], above: str, first: list[str]) -> str | None:
     """Return a pattern with braces where paths differ; None where none can be written."""
     levels = [path.split("/") for path in paths]
-    if re.search("[{}]", "".join([above, *paths])):
+    # A pattern ends as the names do, and would leave out those that end otherwise.
+    if re.search("[{}]", "".join([above, *paths])) or len(set(map(ending, paths))) > 1:
         return None
     if len({len(level) for level in levels}) > 1:
         names = {level[-1] for level in levels}

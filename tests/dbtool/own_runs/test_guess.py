@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import gzip
 import io
 import json
 import re
@@ -245,6 +246,13 @@ def test_runs_are_found_in_tables_however_they_are_sorted(tmp_path):
     # Names with braces cannot be written as a pattern.
     write(tmp_path / "braces", {f"{name}/log.csv": "step,loss\n0,1\n" for name in ("a{", "b}")})
     assert tomllib.loads(guess(tmp_path / "braces").mapping)["files"] == {"step": "step"}
+    # Of which some are compressed: a pattern of names would lose the others.
+    text = "step,loss\n1,0.5\n2,0.4\n"
+    write(tmp_path / "mixed", {"a.csv": text, "b.csv.gz": gzip.compress(text.encode())})
+    found = guess(tmp_path / "mixed").mapping.replace('size = "?"', "size = 8")
+    found = found.replace('metric = "?"', 'metric = "test_classification_error"')
+    found = found.replace('"?"', '"x"')
+    assert [run.name for run in _read(tmp_path, found, "csv", "mixed").runs] == ["a", "b"]
     # A file a study, with runs in it; and with a number of the row, which names no run.
     text = "id,run,step,loss\n" + "".join(f"{n},r{n % 2},{n // 2},0.5\n" for n in range(9))
     write(tmp_path / "studies", {f"{study}/log.csv": text for study in "ab"})
