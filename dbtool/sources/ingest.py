@@ -220,7 +220,7 @@ def open_source(
         UsageError: nothing names a source, or it does not take an argument.
         DbtoolError: files are damaged or not as the mapping describes them.
     """
-    if isinstance(paths, list) and (name := name or tool_of(paths)) is None:
+    if isinstance(paths, list) and name is None:
         raise _needs_source("--dry-run")
     if release is not None:
         check_name(release)
