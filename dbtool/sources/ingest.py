@@ -222,15 +222,16 @@ def open_source(
     """
     if isinstance(paths, list) and name is None:
         raise _needs_source("--dry-run")
+    given: dict[str, Any] = {}
     if release is not None:
         check_name(release)
-    given: dict[str, dict[str, Any]] = {}
+        given["release"] = release
     if workload is not None:
         given["workload"] = workload_names(workload, "--workload")
     if batch_size is not None:
         given["study"] = {"batch_size": require_whole("--batch-size", batch_size)}
     if name in _installed():
-        if mapping is not None or given:
+        if mapping is not None or given.keys() - {"release"}:
             option = "--map" if mapping is not None else "--workload or --batch-size"
             raise UsageError(f"--from {name} takes no {option}: its files say what they hold")
         entry = _installed()[name]
@@ -247,7 +248,7 @@ def open_source(
         with blaming_own_code():
             return found(paths)
     path = None if mapping is None else expanded(mapping)
-    runs = _reader(paths, name, path)(given=given, release=release, on_progress=on_progress)
+    runs = _reader(paths, name, path)(given=given, on_progress=on_progress)
     for sentence in runs.sentences:
         on_message(sentence)
     return runs

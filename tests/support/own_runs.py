@@ -70,8 +70,9 @@ def load(
     write(folder, {**contents, **(also or {})})
     mapping = folder / "mapping.toml"
     mapping.write_text(mapping_text(**changes), encoding="utf-8")
-    read = read_own_runs([folder / name for name in contents], kind, mapping, release=release)
-    return add_source(read, folder_to_write(folder / database, read.release))
+    given = {} if release is None else {"release": release}
+    read = read_own_runs([folder / name for name in contents], kind, mapping, given)
+    return add_source(read, folder_to_write(folder / database, read.about.release))
 
 
 def query(folder: Path, sql: str, database: str = "db") -> list[tuple[Any, ...]]:

@@ -22,7 +22,7 @@ from dbtool.sources.numbers import whole_number
 from dbtool.sources.tables.files import files_of
 from dbtool.sources.tables.guess import Guess, mapping_text
 from dbtool.sources.tables.layout import Layout
-from dbtool.sources.tables.mapping import listed, mapping_of, merged
+from dbtool.sources.tables.mapping import Tables, listed, mapping_of, merged
 from dbtool.sources.tables.source import RunSource, runs_of
 from dbtool.store.table_files import Notes, Problems, RunsError, shown
 
@@ -46,9 +46,8 @@ def read_logs(
     paths: Sequence[Path],
     tool: LogFormat,
     mapping: Path | None = None,
-    given: Mapping[str, Mapping[str, Any]] | None = None,
+    given: Tables | None = None,
     *,
-    release: str | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> RunSource:
     """Read the runs in a tool's logs; see `read_own_runs`.
@@ -75,9 +74,7 @@ def read_logs(
         suggested["metrics"] = {key: each for key, each in metrics if _column_of(each) not in taken}
     tables = merged(suggested, merged(written, given or {}))
     _refuse_unknown(tables, tool, paths[0])
-    described = mapping_of(tables, mapping)
-    name = release or described.release or ""
-    return runs_of(list(rows), described, name, rows.__getitem__, notes)
+    return runs_of(list(rows), mapping_of(tables, mapping), rows.__getitem__, notes)
 
 
 def guess_logs(paths: Sequence[Path], tool: LogFormat) -> Guess:

@@ -35,7 +35,7 @@ from dbtool.store.table_files import shown
 from dbtool.store.texts import EMPTY
 
 T = TypeVar("T")
-Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
+Tables: TypeAlias = Mapping[str, Any]
 _Text = Annotated[str, Meta(pattern=r"[^\s?]|\S.", description="text that is not empty")]
 # They become folders, and parts of a workload's name.
 _Part = Annotated[
@@ -305,12 +305,15 @@ def read_mapping(path: Path, given: Tables | None = None) -> RunMapping:
     """Read a mapping file, with values by table that replace the file's.
 
     Raises:
-        UsageError: the file cannot be read, is not valid TOML, or has invalid values.
+        UsageError: the file cannot be read, is not valid TOML, has invalid values or no release.
     """
-    return mapping_of(merged(read_toml(path, dict[str, Any], "mapping"), given or {}), path)
+    mapping = mapping_of(merged(read_toml(path, dict[str, Any], "mapping"), given or {}), path)
+    if mapping.release is None:
+        raise UsageError(f"the mapping {path} names no release: give one with --release")
+    return mapping
 
 
-def merged(tables: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def merged(tables: Tables, given: Tables) -> dict[str, Any]:
     """Return the tables of a mapping, with values by table in the place of its own."""
     found = dict(tables)
     for name, values in given.items():
@@ -319,7 +322,7 @@ def merged(tables: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def mapping_of(tables: Mapping[str, Any], path: Path | None) -> RunMapping:
+def mapping_of(tables: Tables, path: Path | None) -> RunMapping:
     """Return the tables of a mapping as one; the path is that of its file.
 
     Raises:

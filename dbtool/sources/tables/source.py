@@ -35,7 +35,6 @@ class RunSource:
     """
 
     mapping: RunMapping
-    release: str
     by_study: tuple[StudyRuns, ...]
     sentences: tuple[str, ...]
 
@@ -49,7 +48,10 @@ class RunSource:
         """Return the mapping's description of the release."""
         given = self.mapping
         return About(
-            release=self.release, title=given.title, licence=given.licence, citation=given.citation
+            release=given.release or "",
+            title=given.title,
+            licence=given.licence,
+            citation=given.citation,
         )
 
     def studies(self, addition: Addition) -> list[NewShard]:
@@ -62,8 +64,8 @@ class RunSource:
         held = addition.held.trials
         if held["name"].null_count or held["source"].null_count:
             raise UsageError(
-                f"the release {self.release!r} holds other measurements than your own runs: choose "
-                "another name with --release"
+                f"the release {self.mapping.release!r} holds other measurements than your own "
+                "runs: choose another name with --release"
             )
         new = shards_of(self.by_study, self.mapping, addition.held)
         # Of this source's workloads alone.
@@ -82,7 +84,6 @@ def read_own_runs(
     mapping_path: Path,
     given: Tables | None = None,
     *,
-    release: str | None = None,
     on_progress: OnProgress = lambda _done, _total: None,
 ) -> RunSource:
     """Read the runs of another tool.
@@ -92,7 +93,6 @@ def read_own_runs(
         kind: the files' format.
         mapping_path: the mapping, which docs/your_own_runs.md describes.
         given: more of it by table, which replaces what the file has.
-        release: the name under which the runs are stored; None: the mapping's.
         on_progress: called after each file with its number and the number of all.
 
     Raises:
@@ -101,35 +101,25 @@ def read_own_runs(
             problem.
         DbtoolError: there are no runs.
     """
-    mapping, name = _mapping_of(mapping_path, release, given)
+    mapping = read_mapping(mapping_path, given)
     of_runs = None if mapping.runs is None else Path(mapping.runs.file)
     found, notes = find_files(paths, kind, mapping.files.name, of_runs), Notes()
     read = partial(read_parts, kind=kind, on_note=notes.of_file)
-    return runs_of(found, mapping, name, read, notes, on_progress)
+    return runs_of(found, mapping, read, notes, on_progress)
 
 
 def read_frame(
-    frame: object, mapping_path: Path, given: Tables, release: str | None, on_progress: OnProgress
+    frame: object, mapping_path: Path, given: Tables, on_progress: OnProgress
 ) -> RunSource:
     """Read runs from a frame of Polars, pandas or Arrow; see `read_own_runs`."""
-    mapping, name = _mapping_of(mapping_path, release, given)
-    notes = Notes()
+    mapping, notes = read_mapping(mapping_path, given), Notes()
     rows = text_frame(pl.DataFrame(pl.from_arrow(as_table("of runs", frame))), notes.add)
-    return runs_of([FRAME], mapping, name, lambda _: [rows], notes, on_progress)
-
-
-def _mapping_of(path: Path, release: str | None, given: Tables | None) -> tuple[RunMapping, str]:
-    """Return a mapping, and the name of the release."""
-    mapping = read_mapping(path, given)
-    if (name := release or mapping.release) is None:
-        raise UsageError(f"the mapping {path} names no release: give one with --release")
-    return mapping, name
+    return runs_of([FRAME], mapping, lambda _: [rows], notes, on_progress)
 
 
 def runs_of(
     paths: Sequence[Path],
     mapping: RunMapping,
-    release: str,
     read: Read,
     notes: Notes,
     on_progress: OnProgress = lambda _done, _total: None,
@@ -153,7 +143,7 @@ def runs_of(
     if others := sorted(set(files.values["metric"].unique()) - set(metric_columns())):
         names = few_of(others, _MOST_NAMES)
         sentences.append(f"kept in other_metrics under their own names: {names}")
-    return RunSource(mapping, release, tuple(studies), tuple(sentences))
+    return RunSource(mapping, tuple(studies), tuple(sentences))
 
 
 def _examples(studies: Iterable[StudyRuns]) -> list[tuple[str, int, int]]:

@@ -113,7 +113,7 @@ def test_files_beside_say_what_a_run_was(tmp_path):
             "given": '"by hand"',
         },
     )
-    add_source(found, tmp_path / "db" / found.release)
+    add_source(found, tmp_path / "db" / found.about.release)
     rows = query(tmp_path, "SELECT name, batch_size, seed, settings FROM trials ORDER BY name")
     shared = '"given":"by hand","learning_rate":0.1,"nesterov":true,"note":"none"'
     assert rows == [

@@ -169,7 +169,7 @@ def test_mappings_in_any_unicode(tmp_path):
     write(tmp_path, {"log.csv": PLAIN})
     for encoding in ("utf-8-sig", "utf-16", "utf-32"):
         (tmp_path / "mapping.toml").write_bytes(mapping_text().encode(encoding))
-        assert read_own_runs([tmp_path / "log.csv"], "csv", tmp_path / "mapping.toml").release
+        assert read_own_runs([tmp_path / "log.csv"], "csv", tmp_path / "mapping.toml").runs
 
 
 def test_names_in_paths_as_other_writers_spell_them(tmp_path):
