@@ -128,7 +128,12 @@ def ingest(
     """
     # Of Polars, pandas or Arrow; a frame that is not computed yet has only the other.
     is_frame = hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "collect_schema")
-    if not is_frame:
+    if is_frame:
+        if source is not None or mapping is None:
+            raise UsageError(
+                "a frame needs mapping=FILE, which says what the columns are, no source"
+            )
+    else:
         paths = found = _listed(paths)
         source = source or tool_of(found)
         if source is None:
@@ -264,16 +269,12 @@ def _reader(
         return partial(read_logs, paths, name, mapping)
     from dbtool.sources.tables.source import read_frame, read_own_runs
 
-    if not isinstance(paths, list):
-        if name is not None or mapping is None:
-            raise UsageError(
-                "a frame needs mapping=FILE, which says what the columns are, no source"
-            )
-        return partial(read_frame, paths, mapping)
-    if name not in TABLE_FORMATS:
-        raise unknown("source", name or "", source_names(), "dbtool ingest --help")
+    if name is not None and name not in TABLE_FORMATS:
+        raise unknown("source", name, source_names(), "dbtool ingest --help")
     if mapping is None:
         raise UsageError("--from needs --map FILE, which says what the columns are")
+    if name is None:
+        return partial(read_frame, paths, mapping)
     for path in paths:
         form = table_format(path)
         if form not in {None, name}:

@@ -214,8 +214,9 @@ def test_a_goal_in_percent_is_refused_by_every_question(tmp_path):
     for each in (frame, frame.lazy(), frame.to_pandas(), frame.to_arrow()):
         dbtool.ingest(each, tmp_path / "db", mapping=tmp_path / "mapping.toml")
     assert query(tmp_path, "SELECT count(*) FROM measurements") == [(2,)]
-    with pytest.raises(UsageError, match="a frame needs mapping=FILE, which says"):
-        dbtool.ingest(frame, tmp_path / "db")
+    for source in (None, "csv", "keras", "mllog"):
+        with pytest.raises(UsageError, match="a frame needs mapping=FILE, which says"):
+            dbtool.ingest(frame, tmp_path / "db", source=source)
     ask: list[Callable[[Any], object]] = [
         lambda db: db.steps("*", goal=5),
         lambda db: db.scaling("*", goal=5),
