@@ -36,7 +36,7 @@ def find_files(
             return False
         if pattern is None:
             return table_format(path) == kind
-        return pattern.read(path.resolve().as_posix()) is not None
+        return pattern.of_file(path) is not None
 
     found: dict[Path, None] = {}
     for path in paths:
@@ -133,6 +133,13 @@ class NamePattern:
         names = pl.Series([path]).str.extract_groups(self._expression)
         texts = names.struct.unnest().row(0)
         return None if texts[0] is None else dict(zip(self.parts, texts, strict=True))
+
+    def of_file(self, path: Path) -> dict[str, str] | None:
+        """Return the parts of a file's path, links followed or not, without escapes; see `read`."""
+        for each in (path.resolve(), path.absolute()):
+            if named := self.read(each.as_posix()):
+                return {name: part_of(text) for name, text in named.items()}
+        return None
 
 
 def part_of(text: str) -> str:

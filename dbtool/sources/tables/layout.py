@@ -15,7 +15,7 @@ from dbtool.core.errors import UsageError, joined
 from dbtool.core.walk import entries, is_file
 from dbtool.sources.numbers import same, whole_number
 from dbtool.sources.tables import words
-from dbtool.sources.tables.files import NamePattern, files_below, part_of
+from dbtool.sources.tables.files import NamePattern, files_below
 from dbtool.sources.tables.histories import refuse_export
 from dbtool.store.table_files import (
     TABLE_FORMATS,
@@ -144,8 +144,7 @@ def _layout(histories: Tables, folder: Path) -> Layout:
     pattern = NamePattern(name) if name else None
     parts = []
     for path, rows in histories.items():
-        named = (pattern and pattern.read(path.resolve().as_posix())) or {}
-        columns = {_RUN: stem(path), **{name: part_of(text) for name, text in named.items()}}
+        columns = {_RUN: stem(path), **((pattern and pattern.of_file(path)) or {})}
         parts.append(rows.with_columns(pl.lit(text).alias(key) for key, text in columns.items()))
     layout = Layout(len(parts), pl.concat(parts, how="diagonal"), "", name=name)
     layout.step = words.step_column(first.columns) or ""

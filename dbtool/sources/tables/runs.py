@@ -12,7 +12,6 @@ from dbtool.core.errors import DbtoolError
 from dbtool.sources.base import OnProgress
 from dbtool.sources.numbers import COMMA, USE_POINTS, narrow_bits, respelled, transformed
 from dbtool.sources.tables import histories
-from dbtool.sources.tables.files import part_of
 from dbtool.sources.tables.histories import FILE
 from dbtool.sources.tables.mapping import MetricColumn, RunMapping
 from dbtool.sources.tables.properties import (
@@ -149,11 +148,11 @@ class RunReader:
         beside: Beside = {}
         for file, path in enumerate(self.paths):
             with self.problems:
-                named = pattern.read(path.resolve().as_posix()) if pattern else {}
+                named = pattern.of_file(path) if pattern else {}
                 if named is None:
                     wanted = self.mapping.files.name
                     raise RunsError(f"{path} is not named as the mapping says, {wanted}")
-                same_texts = {_RUN: stem(path), **{name: part_of(named[name]) for name in named}}
+                same_texts = {_RUN: stem(path), **named}
                 beside[file] = self._beside(path)
                 texts = [pl.lit(text or None).alias(name) for name, text in same_texts.items()]
                 for part in read(path):

@@ -91,6 +91,16 @@ def test_several_columns_name_a_run(tmp_path):
         read(tmp_path, clash, files={"run": '["lr", "seed"]'})
 
 
+def test_the_names_of_folders_that_are_links_are_read(tmp_path):
+    write(tmp_path / "store", {f"{name}/m.csv": CURVE for name in "xy"})
+    (tmp_path / "runs").mkdir()
+    for name, target in zip("ab", "xy", strict=True):
+        (tmp_path / "runs" / name).symlink_to(tmp_path / "store" / target)
+    for pattern, names in (("runs/{run}/m.csv", ["a", "b"]), ("{run}/m.csv", ["x", "y"])):
+        files = {"name": f'"{pattern}"'}
+        assert _names(read(tmp_path, {}, paths="runs/*/m.csv", files=files)) == names
+
+
 def test_files_beside_say_what_a_run_was(tmp_path):
     hparams = "lr: 0.1\nbs: 1.6e1\nopt: {name: adam, nesterov: true}\nnote: ~\nact: !!str relu\n"
     about = '{\n "seed": 3,\n "rate": 0.30,\n "name": "first"\n}'
