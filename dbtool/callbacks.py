@@ -49,11 +49,11 @@ def lightning(trial: "Recorder") -> Any:
 
         def on_validation_end(self, trainer: Any, _module: Any) -> None:
             if trainer.is_global_zero and not trainer.sanity_checking:
-                trial.log(trainer.global_step, **_evaluated(trainer.callback_metrics, "val"))
+                trial.log(trainer.global_step, **_named(trainer.callback_metrics, "val_"))
 
         def on_test_end(self, trainer: Any, _module: Any) -> None:
             if trainer.is_global_zero:
-                trial.log(trainer.global_step, **_evaluated(trainer.callback_metrics, "test"))
+                trial.log(trainer.global_step, **_named(trainer.callback_metrics, "test_"))
 
     return Callback()
 
@@ -69,14 +69,11 @@ def keras(trial: "Recorder") -> Any:
     return Callback()
 
 
-def _evaluated(metrics: Mapping[str, Any], split: str) -> dict[str, float]:
-    """Return the metrics of a split."""
-    found = _named(metrics)
-    return {name: value for name, value in found.items() if name.startswith(f"{split}_")}
+def _named(metrics: Mapping[str, Any], begin: str = "") -> dict[str, float]:
+    """Return metrics by the names that `dbtool ingest` gives them, in the same form.
 
-
-def _named(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """Return metrics by the names that `dbtool ingest` gives them, in the same form."""
+    Those whose names begin otherwise are dropped.
+    """
     found: dict[str, float] = {}
     for name, value in metrics.items():
         number = float(value)
@@ -85,4 +82,4 @@ def _named(metrics: Mapping[str, Any]) -> dict[str, float]:
         if transform is not None and math.isfinite(number):
             number = TRANSFORMS[transform](Decimal(repr(number)))
         found[column] = number
-    return found
+    return {name: number for name, number in found.items() if name.startswith(begin)}
