@@ -210,13 +210,12 @@ def _late_tests(files: Files, plus: int) -> Iterator[str]:
 
 def small_studies(examples: Sequence[tuple[str, int, int]]) -> Iterator[str]:
     """Yield a sentence for a study whose runs see far fewer examples than those of all others."""
-    for workload in dict.fromkeys(name for name, *_ in examples):
-        seen: dict[int, int] = defaultdict(int)
-        for name, size, steps in examples:
-            if name == workload:
-                seen[size] = max(seen[size], size * steps)
-        for size, count in seen.items():
-            others = [each for other, each in seen.items() if other != size]
+    seen: dict[str, dict[int, int]] = defaultdict(dict)
+    for workload, size, steps in examples:
+        seen[workload][size] = max(seen[workload].get(size, 0), size * steps)
+    for workload, counts in seen.items():
+        for size, count in counts.items():
+            others = [each for other, each in counts.items() if other != size]
             if others and 0 < count * _MUCH_LESS < min(others):
                 yield (
                     f"{workload} sees {count:,} examples at batch size {size}, and at least "
