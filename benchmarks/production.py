@@ -12,7 +12,7 @@ import jax
 
 from dbtool.core.shards import write_shard
 from producers.sweep.session import footer_of
-from producers.training.block import BlockProgram, SplitArrays
+from producers.training.block import BlockProgram
 from producers.training.run import Splits, train_block
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from producers.plan import StudyPlan
     from producers.training.run import BlockTrials
-    from producers.training.step import TrialState
+    from producers.training.step import Examples, TrialState
 
 
 class TimedProgram(BlockProgram):
@@ -38,7 +38,7 @@ class TimedProgram(BlockProgram):
         alive: np.ndarray,
         batches: Any,
         steps: int,
-        training: SplitArrays | None,
+        training: Examples | None,
     ) -> tuple[TrialState, jax.Array]:
         """Trains, and waits until that is done."""
         started = time.perf_counter()
@@ -48,7 +48,7 @@ class TimedProgram(BlockProgram):
         return result
 
     def evaluate(
-        self, states: TrialState, alive: np.ndarray, split: SplitArrays
+        self, states: TrialState, alive: np.ndarray, split: Examples
     ) -> dict[str, jax.Array]:
         """Evaluates, and waits until that is done."""
         started = time.perf_counter()

@@ -14,7 +14,7 @@ from producers.datasets.split import Split
 from producers.devices import lanes
 from producers.models.registry import model_definition
 from producers.plan import StudyPlan, plan_studies
-from producers.training.block import BlockProgram, SplitArrays
+from producers.training.block import BlockProgram
 from producers.training.step import trainer
 from producers.workloads.registry import WORKLOADS
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from producers.datasets.forms import Form
     from producers.training.run import BlockTrials
+    from producers.training.step import Examples
 
 Program = TypeVar("Program", bound=BlockProgram)
 
@@ -98,7 +99,7 @@ def trials_of(plan: StudyPlan, count: int) -> BlockTrials:
 
 
 def block(
-    program: BlockProgram, setting: Setting, trials: int, data: SplitArrays
+    program: BlockProgram, setting: Setting, trials: int, data: Examples
 ) -> Callable[[int], None]:
     """A function that trains a block for some steps, at most `capacity` of them, and waits."""
     import jax

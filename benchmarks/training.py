@@ -33,10 +33,10 @@ from producers.devices import configure_devices, lanes
 from producers.models.registry import model_definition
 from producers.plan import StudyPlan, plan_studies
 from producers.training.batches import BatchStream
-from producers.training.block import BlockProgram, SplitArrays
+from producers.training.block import BlockProgram
 from producers.training.mesh import device_mesh
 from producers.training.run import Splits
-from producers.training.step import Trainer, trainer
+from producers.training.step import Examples, Trainer, trainer
 from producers.workloads.registry import WORKLOADS
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def main() -> None:
         )
 
 
-def report_rates(setting: Setting, training: SplitArrays, rounds: int) -> None:
+def report_rates(setting: Setting, training: Examples, rounds: int) -> None:
     """Times what is compared in turns, and prints the rates and their ratios."""
     works = {
         "product": _matrix_product(),
@@ -120,11 +120,11 @@ def _print_ratio(
     )
 
 
-def _made_up_splits() -> tuple[SplitArrays, Splits]:
+def _made_up_splits() -> tuple[Examples, Splits]:
     random = np.random.default_rng(0)
     program = _program(_plan(Setting("mnist/fc_64_64_64/sgd", 1, 1), shared=False), BlockProgram)
 
-    def split(count: int) -> SplitArrays:
+    def split(count: int) -> Examples:
         images = random.integers(0, 256, (count, 28, 28), dtype=np.uint8)
         return program.put(Split(images, random.integers(0, 10, count, dtype=np.uint8)))
 
@@ -156,7 +156,7 @@ def _program(plan: StudyPlan, kind: type[Program]) -> Program:
     )
 
 
-def _block(setting: Setting, training: SplitArrays, *, shared: bool) -> Timed:
+def _block(setting: Setting, training: Examples, *, shared: bool) -> Timed:
     """The compiled block alone; counts trial-steps."""
     program = _program(_plan(setting, shared=shared), BlockProgram)
     places = program.slots(setting.trials)
@@ -201,7 +201,7 @@ def report_production(setting: Setting, splits: Splits) -> None:
     )
 
 
-def _one_trial_from_python(setting: Setting, training: SplitArrays) -> Timed:
+def _one_trial_from_python(setting: Setting, training: Examples) -> Timed:
     """A compiled step called from Python, which fetches each loss; counts steps."""
     step, start, batches = _one_trial(setting, training)
     compiled = jax.jit(step)
@@ -215,7 +215,7 @@ def _one_trial_from_python(setting: Setting, training: SplitArrays) -> Timed:
     return Timed(len(batches), work)
 
 
-def _one_trial_scanned(setting: Setting, training: SplitArrays) -> Timed:
+def _one_trial_scanned(setting: Setting, training: Examples) -> Timed:
     """A compiled scan over the steps of a single trial; counts steps."""
     step, start, batches = _one_trial(setting, training)
     scan = jax.jit(lambda state, all_batches: jax.lax.scan(step, state, all_batches))
@@ -223,12 +223,12 @@ def _one_trial_scanned(setting: Setting, training: SplitArrays) -> Timed:
 
 
 def _one_trial(
-    setting: Setting, training: SplitArrays
+    setting: Setting, training: Examples
 ) -> tuple[Callable[..., tuple[TrialState, jax.Array]], TrialState, np.ndarray]:
     """The step of one trial on the first device, its first state, and the batches."""
     functions = _trainer(_plan(setting, shared=False))
     device = jax.local_devices()[0]
-    images, labels = jax.device_put((training.inputs, training.targets), device)
+    images, labels = jax.device_put(training, device)
     rates = {"learning_rate": jax.device_put(jnp.float32(LEARNING_RATE), device)}
     start = jax.device_put(functions.start(jnp.uint32(0)), device)
     batches = BatchStream(0, 55_000, setting.batch_size).take(0, 1_000)

@@ -24,11 +24,11 @@ from producers.models.registry import model_definition
 from producers.plan import StudyPlan
 from producers.sweep.data import load_data
 from producers.sweep.memory import at_a_time, device_memory, memory_to_train, told_choice
-from producers.training.block import BlockProgram, SplitArrays
+from producers.training.block import BlockProgram
 from producers.training.block_record import BlockRecord, Progress, Slots
 from producers.training.checkpoints import Checkpoints
 from producers.training.mesh import device_mesh, from_first
-from producers.training.run import BlockTrials, Splits, train_block
+from producers.training.run import BlockTrials, PlacedExamples, Splits, train_block
 from producers.training.step import Trainer, TrialState, trainer
 from producers.training.stopping import FirstToGoal
 from producers.workloads.definition import Workload
@@ -206,18 +206,20 @@ class StudySession:
         """Return the splits, on the devices if they are in memory."""
         program = self._program
 
-        def placed(examples: Examples) -> SplitArrays | ExampleSource:
+        def placed(examples: Examples) -> PlacedExamples:
             return program.put(examples) if isinstance(examples, Split) else examples
 
-        subset = _first(data.train, self._study.workload.evaluation.training_subset)
+        subset = placed(_first(data.train, self._study.workload.evaluation.training_subset))
         measured = None
         if self._options.measure:
-            numbers = np.arange(len(subset), dtype=np.int64)
-            read = subset if isinstance(subset, Split) else subset.read(numbers, None)
-            measured = program.put(read)
+            measured = (
+                subset
+                if isinstance(subset, tuple)
+                else program.put(subset.read(np.arange(len(subset), dtype=np.int64), None))
+            )
         return Splits(
             training=placed(data.train),
-            training_subset=placed(subset),
+            training_subset=subset,
             validation=placed(data.validation),
             test=placed(data.test),
             measured=measured,

@@ -11,7 +11,6 @@ does not depend on how: a batch's mean loss and its ghost batches are those of t
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -28,17 +27,6 @@ from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import Examples, Trainer, TrialState, of_each, of_each_if_any, of_group
 
 Metaparameters = Mapping[str, jax.Array]
-
-
-@dataclass(frozen=True)
-class SplitArrays:
-    """A split on the devices; see `producers.datasets.Split`."""
-
-    inputs: jax.Array
-    targets: jax.Array
-
-    def __len__(self) -> int:
-        return self.inputs.shape[0]
 
 
 class BlockProgram:
@@ -141,11 +129,10 @@ class BlockProgram:
         )
         return batch_size // micro_batch, micro_batch
 
-    def put(self, split: Split) -> SplitArrays:
+    def put(self, split: Split) -> Examples:
         """Copy a split to every device."""
-        return SplitArrays(
-            put(split.inputs, self.mesh, EVERYWHERE), put(split.targets, self.mesh, EVERYWHERE)
-        )
+        inputs = put(split.inputs, self.mesh, EVERYWHERE)
+        return inputs, put(split.targets, self.mesh, EVERYWHERE)
 
     def start(self, seeds: np.ndarray) -> TrialState:
         """Return the states before the first step, from the trials' seeds (uint32 [trials])."""
@@ -159,7 +146,7 @@ class BlockProgram:
         alive: np.ndarray,
         batches: Any,
         steps: int,
-        training: SplitArrays | None,
+        training: Examples | None,
     ) -> tuple[TrialState, jax.Array]:
         """Train the trials that are alive for some steps, or until their loss is not finite.
 
@@ -184,14 +171,13 @@ class BlockProgram:
             return self._in_parts.step(states, values, trained, batches)
         if training is not None and self.mesh.is_multi_process:
             batches = put(batches, self.mesh, EVERYWHERE if self.shared_batches else TRIALS)
-        arrays = None if training is None else (training.inputs, training.targets)
         advanced: tuple[TrialState, jax.Array] = self.compiled_advance(
-            states, *on_devices, batches, steps, arrays
+            states, *on_devices, batches, steps, training
         )
         return advanced
 
     def evaluate(
-        self, states: TrialState, alive: np.ndarray, split: SplitArrays
+        self, states: TrialState, alive: np.ndarray, split: Examples
     ) -> dict[str, jax.Array]:
         """Compute the totals of a split for the trials that are alive, summed over its examples.
 
@@ -200,7 +186,7 @@ class BlockProgram:
             trial alive.
         """
         totals: dict[str, jax.Array] = self.compiled_evaluate(
-            states._replace(masks=None), self._put_trials(alive), (split.inputs, split.targets)
+            states._replace(masks=None), self._put_trials(alive), split
         )
         return totals
 
@@ -218,10 +204,10 @@ class BlockProgram:
         return on_devices
 
     def prune(
-        self, states: TrialState, sparsity: float, training: SplitArrays, *, biases: bool = False
+        self, states: TrialState, sparsity: float, training: Examples, *, biases: bool = False
     ) -> TrialState:
         """Prune each trial's network by its connection sensitivity over the training split."""
-        sensitivity = self._sensitivity(states, (training.inputs, training.targets))
+        sensitivity = self._sensitivity(states, training)
 
         def prune(state: TrialState, sensitivity: Any) -> TrialState:
             kept = masks(state.parameters, sensitivity, sparsity, biases=biases)
@@ -236,7 +222,7 @@ class BlockProgram:
         states: TrialState,
         metaparameters: Mapping[str, np.ndarray],
         alive: np.ndarray,
-        examples: SplitArrays,
+        examples: Examples,
         measure: Measure,
         step: int,
     ) -> dict[str, jax.Array]:
@@ -248,9 +234,7 @@ class BlockProgram:
             Metric to float32 [trials]; NaN for a group without a trial alive.
         """
         on_devices = jax.tree.map(self._put_trials, (dict(metaparameters), alive))
-        metrics: dict[str, jax.Array] = self._measure(measure)(
-            states, *on_devices, (examples.inputs, examples.targets), step
-        )
+        metrics: dict[str, jax.Array] = self._measure(measure)(states, *on_devices, examples, step)
         return metrics
 
     def _put_trials(self, array: np.ndarray) -> jax.Array | np.ndarray:

@@ -11,17 +11,17 @@ import numpy as np
 
 from producers.datasets.split import ExampleSource
 from producers.training.batches import BatchSchedule, IndexDraw, Phase, phases
-from producers.training.block import BlockProgram, SplitArrays
+from producers.training.block import BlockProgram
 from producers.training.block_record import BlockRecord, Progress, Slots
 from producers.training.checkpoints import Checkpoints
 from producers.training.measures import MEASURES, SECONDS, Measure
 from producers.training.mesh import on_host
 from producers.training.optimizers import LEARNING_RATE
-from producers.training.step import TrialState
+from producers.training.step import Examples, TrialState
 from producers.training.stopping import FirstToGoal
 from producers.training.stream import StreamedDraw, streamed_slices
 
-PlacedExamples = SplitArrays | ExampleSource
+PlacedExamples = Examples | ExampleSource
 Draw = IndexDraw | StreamedDraw
 
 _SLICES_TOGETHER = 8
@@ -43,7 +43,7 @@ class Splits:
     training_subset: PlacedExamples
     validation: PlacedExamples
     test: PlacedExamples
-    measured: SplitArrays | None = None
+    measured: Examples | None = None
 
     def evaluated(self, every_split: bool) -> dict[str, PlacedExamples]:
         """Return the splits of one evaluation, by the first word of their columns."""
@@ -190,7 +190,7 @@ def _begun(
     else:
         states = program.start(np.asarray(trials.seeds, np.uint32)[slots.trial])
     if sparsity and start is None:
-        if not isinstance(splits.training, SplitArrays):
+        if not isinstance(splits.training, tuple):
             raise NotImplementedError("pruning needs the training split in memory")
         states = program.prune(states, sparsity, splits.training, biases=prune_biases)
     return Progress(states, slots, BlockRecord(count, program.trainer.objective.metric_names[0]))
@@ -221,8 +221,8 @@ class _Run:
         """Make the draw of the phase of the next step, of which calls end at the targets."""
         training, seeds = self.splits.training, self.trials.batch_seeds
         size, begin = phase.batch_size, phase.begin
-        if isinstance(training, SplitArrays):
-            return IndexDraw(self.program, seeds, len(training), size, begin)
+        if isinstance(training, tuple):
+            return IndexDraw(self.program, seeds, len(training[0]), size, begin)
         return StreamedDraw(
             self.program,
             training,
@@ -249,7 +249,7 @@ class _Run:
             slots.alive,
             draw(slots.trial, slots.alive, progress.step, steps),
             steps,
-            training if isinstance(training, SplitArrays) else None,
+            training if isinstance(training, tuple) else None,
         )
         found = on_host(losses)[:, :steps]
         slots.stop(progress.record.add_losses(slots.trial, slots.alive, progress.step, found))
@@ -285,7 +285,7 @@ class _Run:
             return
         for measure in due:
             examples = self.splits.measured
-            if measure.drawn is not None and isinstance(training, SplitArrays):
+            if measure.drawn is not None and isinstance(training, tuple):
                 examples = training
             if examples is None:
                 raise ValueError("measurements need the splits' measured examples")
@@ -309,12 +309,12 @@ def evaluated(
     program: BlockProgram, states: TrialState, alive: np.ndarray, examples: PlacedExamples
 ) -> dict[str, np.ndarray]:
     """Return the metrics of a split: name, without the split's, to float64 [slots]."""
-    slices: Iterable[SplitArrays]
-    if isinstance(examples, SplitArrays):
+    slices: Iterable[Examples]
+    if isinstance(examples, tuple):
         slices = [examples]
     else:
         size = program.evaluation_batch * _SLICES_TOGETHER
-        slices = (SplitArrays(*part) for part in streamed_slices(program, examples, size))
+        slices = streamed_slices(program, examples, size)
     sums: dict[str, Any] = {}
     for part in slices:
         for name, total in program.evaluate(states, alive, part).items():

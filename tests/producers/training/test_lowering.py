@@ -18,7 +18,7 @@ from producers.datasets.registry import DATASETS
 from producers.models.registry import model_definition
 from producers.sweep.memory import abstract_examples
 from producers.training.batches import IndexDraw
-from producers.training.block import BlockProgram, SplitArrays
+from producers.training.block import BlockProgram
 from producers.training.mesh import EVERYWHERE, device_mesh
 from producers.training.step import trainer
 from producers.training.stream import StreamedDraw
@@ -182,12 +182,12 @@ def test_shapes_are_those_that_training_gives(problem, streamed, shared):
     seeds = [5] if shared else list(range(TRIALS))
     draw: IndexDraw | StreamedDraw
     arrays = None
-    if isinstance(training, SplitArrays):
-        draw = IndexDraw(program, seeds, len(training), batch_size)
-        arrays = (training.inputs, training.targets)
+    if isinstance(training, tuple):
+        count, arrays = len(training[0]), training
+        draw = IndexDraw(program, seeds, count, batch_size)
     else:
         words: dict[str, Any] = {"batch_size": batch_size, "augmentation": False, "targets": [3]}
-        draw = StreamedDraw(program, training, seeds, **words)
+        count, draw = len(training), StreamedDraw(program, training, seeds, **words)
     alive = np.ones(TRIALS, bool)
     rates = {"learning_rate": np.ones(TRIALS, "f4"), "momentum": np.ones(TRIALS, "f4")}
     arguments = (
@@ -198,7 +198,7 @@ def test_shapes_are_those_that_training_gives(problem, streamed, shared):
         WORKLOADS["mnist/simple_cnn_base/momentum"],
         source="imagenet" if streamed else "mnist",
         form=program.trainer.form,
-        train_examples=len(training),
+        train_examples=count,
     )
     abstract = abstract_advance(program, workload, batch_size, TRIALS)
     by_shapes, by_arrays = (
