@@ -12,7 +12,7 @@ import io
 import pickle
 import pickletools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found, read_bytes
-from producers.datasets.split import Dataset, Request, Split, check_labels, in_memory, split_order
+from producers.datasets.split import Dataset, Request, Split, in_memory
 
 _CLASSES = 10
 _KNOWN_SIZES = {"train": 50_000, "test": 10_000}
@@ -54,7 +54,7 @@ def load_cifar_10(request: Request) -> Dataset:
     which may have from one to five batches of any size, the same share is held out; its classes are
     those up to the highest label of its training examples.
     """
-    form = request.image_form(3)
+    form = replace(request.image_form(3), classes=_CLASSES)
     known = request.folder is None
     parse, paths = _find(request)
     contents = [read_bytes(path) for path in paths]
@@ -65,18 +65,10 @@ def load_cifar_10(request: Request) -> Dataset:
     folder = paths[0].parent
     if known:
         _check_hashes(hashes, folder)
-    *batches, test = map(parse, contents, paths)
-    official = Split(
-        inputs=np.concatenate([batch.inputs for batch in batches]),
-        targets=np.concatenate([batch.targets for batch in batches]),
-    )
-    classes = _CLASSES if known else int(official.targets.max()) + 1
-    for path, batch in zip(paths, (*batches, test), strict=True):
-        check_labels(path, batch.targets, classes)
+    *batches, test = zip(paths, map(parse, contents, paths), strict=True)
     if known:
-        _check_sizes(folder, train=official, test=test)
-    order = split_order(request.source, len(official), request.held_out, _KNOWN_SIZES["train"])
-    return in_memory(request, replace(form, classes=classes), official, test, order, hashes)
+        _check_sizes(folder, train=[batch for _, batch in batches], test=[test[1]])
+    return in_memory(request, form, batches, test, _KNOWN_SIZES["train"], hashes)
 
 
 def _find(request: Request) -> tuple[Callable[[bytes, Path], Split], list[Path]]:
@@ -104,14 +96,15 @@ def _check_hashes(hashes: dict[str, str], folder: Path) -> None:
             )
 
 
-def _check_sizes(folder: Path, **splits: Split) -> None:
+def _check_sizes(folder: Path, **splits: Sequence[Split]) -> None:
     """Refuse examples that cannot be those of the known data set: it has as many of each class."""
-    for name, split in splits.items():
+    for name, batches in splits.items():
         size = _KNOWN_SIZES[name]
-        counts = np.bincount(split.targets, minlength=_CLASSES)
-        if len(split) != size or (counts != size // _CLASSES).any():
+        labels = np.concatenate([batch.targets for batch in batches])
+        counts = np.bincount(labels, minlength=_CLASSES)
+        if len(labels) != size or (counts != size // _CLASSES).any():
             raise DbtoolError(
-                f"{folder} holds {len(split):,} {name} examples of CIFAR-10, from {counts.min():,}"
+                f"{folder} holds {len(labels):,} {name} examples of CIFAR-10, from {counts.min():,}"
                 f" to {counts.max():,} a class, not {size:,}, {size // _CLASSES:,} a class; get it"
                 f" from {_HOW_TO_GET}"
             )

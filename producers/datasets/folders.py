@@ -102,9 +102,9 @@ def text_cache(kind: str, *parts: object) -> Path:
     return default_cache() / "text" / kind / key
 
 
-def digest_of(hashes: Iterable[tuple[str, str]]) -> str:
-    """Return one sha256, in hexadecimal, of the names and hashes of some files."""
-    lines = "".join(f"{name} {digest}\n" for name, digest in hashes)
+def digest_of(files: Iterable[tuple[str, object]]) -> str:
+    """Return one sha256, in hexadecimal, of the names of some files and a hash or size of each."""
+    lines = "".join(f"{name} {digest}\n" for name, digest in files)
     return hashlib.sha256(lines.encode()).hexdigest()
 
 

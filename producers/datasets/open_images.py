@@ -22,7 +22,7 @@ import polars as pl
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found, read_bytes
-from producers.datasets.split import Dataset, Order, Request, fixed_permutation
+from producers.datasets.split import Dataset, Request, fixed_permutation
 from producers.datasets.streamed import EncodedImage, StreamedImages
 
 _SPLITS = ("train", "validation", "test")
@@ -122,8 +122,7 @@ def load_open_images(request: Request) -> Dataset:
                 f" {image_id(int(shared[0]))}; replace the label files by the official ones"
             )
     form = replace(form, classes=len(names), multi_label=True)
-    order = Order(held_out=np.empty(0, np.int64), train=fixed_permutation(len(files["train"])))
-    train = order.first(request.source, request.train_examples)
+    train = request.first(fixed_permutation(len(files["train"])))
     validation, test = files["validation"], files["test"]
     return Dataset(
         name=request.source,

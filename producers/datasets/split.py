@@ -1,7 +1,8 @@
 """Requests for data sets, and their examples, in memory or read when they are needed."""
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
@@ -55,21 +56,6 @@ class Order:
 
     held_out: npt.NDArray[np.int64]
     train: npt.NDArray[np.int64]
-
-    def first(self, source: str, train_examples: int | None) -> npt.NDArray[np.int64]:
-        """Return the examples to train on: all, or the first so many."""
-        return self.train[: checked_count(source, train_examples, len(self.train))]
-
-
-def checked_count(source: str, train_examples: int | None, available: int) -> int:
-    """Return how many examples are trained on: so many, which must be there; None for all."""
-    count = available if train_examples is None else train_examples
-    if not 1 <= count <= available:
-        raise UsageError(
-            f"{source} has from 1 to {available:,} examples to train on, not {count:,}; give"
-            " train_examples in that range"
-        )
-    return count
 
 
 def split_order(source: str, official: int, held_out: HeldOut, known: int) -> Order:
@@ -127,6 +113,20 @@ class Request:
     datasets_dir: Path | None = None
     vocabulary: Path | None = None
     held_out: HeldOut = RANDOM_5_000
+
+    def count(self, available: int) -> int:
+        """Return how many of the available examples are trained on: all, or as many as wanted."""
+        count = available if self.train_examples is None else self.train_examples
+        if not 1 <= count <= available:
+            raise UsageError(
+                f"{self.source} has from 1 to {available:,} examples to train on, not {count:,};"
+                " give train_examples in that range"
+            )
+        return count
+
+    def first(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the numbers of those that are trained on: all, or the first so many."""
+        return numbers[: self.count(len(numbers))]
 
     def image_form(self, channels: int) -> ImageForm:
         """Return the form, of a data set of images with so many channels."""
@@ -237,23 +237,46 @@ class Dataset:
 def in_memory(
     request: Request,
     form: ImageForm,
-    official: Split,
-    test: Split,
-    order: Order,
+    official: Sequence[tuple[Path, Split]],
+    test: tuple[Path, Split],
+    known_examples: int,
     file_hashes: dict[str, str],
 ) -> Dataset:
     """Return a data set of images in memory, scaled bilinearly where they have another size.
 
-    The form is that of the examples, with the number of classes that were found; the order says
-    which of the official training examples are held out.
+    Of the official training examples, in their order, some are held out for validation. A
+    replacement has the classes up to the highest label of its training examples.
+
+    Args:
+        request: for the data set.
+        form: of the known data set's examples.
+        official: the training examples, each file of labels with what it is of.
+        test: likewise.
+        known_examples: how many training examples the known data set has.
+        file_hashes: of the result.
+
+    Raises:
+        DbtoolError: a label is of no class, or there are fewer than two training examples.
     """
-    train = order.first(request.source, request.train_examples)
+    whole = Split(
+        inputs=np.concatenate([split.inputs for _, split in official]),
+        targets=np.concatenate([split.targets for _, split in official]),
+    )
+    if request.folder is not None:
+        form = replace(form, classes=int(whole.targets.max(initial=0)) + 1)
+    for path, split in (*official, test):
+        if split.targets.max(initial=0) >= form.classes:
+            raise DbtoolError(
+                f"{path} holds the label {split.targets.max()}, outside 0 to {form.classes - 1};"
+                " replace the file by one of the same data set"
+            )
+    order = split_order(request.source, len(whole), request.held_out, known_examples)
     return Dataset(
         name=request.source,
         form=form,
-        train=_taken(official, train, form),
-        validation=_taken(official, order.held_out, form),
-        test=_taken(test, np.arange(len(test)), form),
+        train=_taken(whole, request.first(order.train), form),
+        validation=_taken(whole, order.held_out, form),
+        test=_taken(test[1], np.arange(len(test[1])), form),
         file_hashes=file_hashes,
     )
 
@@ -271,12 +294,3 @@ def _taken(split: Split, numbers: npt.NDArray[np.int64], form: ImageForm) -> Spl
             scaled[...] = np.asarray(resized)
         images = inputs
     return Split(images, split.targets[numbers]).read_only()
-
-
-def check_labels(path: Path, labels: npt.NDArray[Any], classes: int) -> None:
-    """Refuse the labels of a file when one is of no class."""
-    if labels.max(initial=0) >= classes:
-        raise DbtoolError(
-            f"{path} holds the label {labels.max()}, outside 0 to {classes - 1}; replace the file"
-            " by one of the same data set"
-        )

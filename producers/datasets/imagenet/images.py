@@ -144,7 +144,7 @@ def load_imagenet(request: Request) -> Dataset:
     elif request.subset == HALF_IMAGES:
         order = replace(order, train=half_of_images(order.train, images.labels()))
     form = replace(form, classes=classes)
-    train = order.first(request.source, request.train_examples)
+    train = request.first(order.train)
     for split, numbers in (("validation", validation), ("test", order.held_out)):
         # Only a small replacement has such a split.
         if not len(numbers):

@@ -6,7 +6,6 @@ a sum by 15 bits and adds a constant, since sums of data that holds sums are of 
 of an image is the message `tf.train.Example`.
 """
 
-import hashlib
 import os
 import re
 import struct
@@ -23,7 +22,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message, message_fa
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import open_file
 from dbtool.core.walk import files_matching
-from producers.datasets.folders import reading
+from producers.datasets.folders import digest_of, reading
 from producers.datasets.streamed import EncodedImage
 
 _HEADER = struct.Struct("<QI")
@@ -113,8 +112,7 @@ class TFRecordShards:
 
     def digest(self) -> str:
         """Return a sha256 of the list of shards with their sizes, in hexadecimal."""
-        lines = (f"{path.name} {path.stat().st_size}\n" for path in self._paths)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        return digest_of((path.name, path.stat().st_size) for path in self._paths)
 
     def read(self, number: int) -> EncodedImage:
         """Read an image's record."""

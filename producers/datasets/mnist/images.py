@@ -14,10 +14,11 @@ import numpy.typing as npt
 from dbtool.core.errors import DbtoolError
 from producers.datasets.folders import candidate_folders, not_found
 from producers.datasets.mnist.locate import SOURCES, DataSource, VerifiedFile, find_file, locate
-from producers.datasets.split import Dataset, Request, Split, check_labels, in_memory, split_order
+from producers.datasets.split import Dataset, Request, Split, in_memory
 
 _MAGIC = b"\0\0\x08"  # of unsigned bytes; the number of dimensions follows
 _MAGIC_BYTES = _SIZE_BYTES = 4
+_CLASSES = 10
 
 
 def parse_idx(content: bytes, path: Path) -> npt.NDArray[np.uint8]:
@@ -52,10 +53,9 @@ def load_source(source: DataSource, request: Request) -> Dataset:
     are part of the larger ones and validation is the same for all.
 
     Of a replacement, the same share of the training examples as in the known data set is held out:
-    one in twelve unless others are requested. Its classes are those up to the highest label of
-    its training examples.
+    one in twelve unless others are requested.
     """
-    form = request.image_form(1)
+    form = replace(request.image_form(1), classes=_CLASSES)
     known, expected = request.folder is None, source.official_examples
     files = locate(source, request.datasets_dir) if known else _replacement(source, request)
     found = [files[file.name] for file in source.files]
@@ -65,12 +65,9 @@ def load_source(source: DataSource, request: Request) -> Dataset:
             f"{found[0].path} holds {len(official):,} examples, not {expected:,}; replace it by the"
             " official file"
         )
-    classes = source.classes if known else int(official.targets.max(initial=0)) + 1
-    for labels, split in ((found[1], official), (found[3], test)):
-        check_labels(labels.path, split.targets, classes)
-    order = split_order(source.name, len(official), request.held_out, expected)
     hashes = {name: file.md5 for name, file in files.items()}
-    return in_memory(request, replace(form, classes=classes), official, test, order, hashes)
+    parts = [(found[1].path, official)], (found[3].path, test)
+    return in_memory(request, form, *parts, expected, hashes)
 
 
 def _replacement(source: DataSource, request: Request) -> dict[str, VerifiedFile]:

@@ -61,7 +61,6 @@ class DataSource:
         npm: the npm package that holds the files, if any.
         debian: the Debian package that installs them, if any.
         official_examples: how many training examples there are; some are held out of them.
-        classes: how many classes the labels name, from zero.
     """
 
     name: str
@@ -70,7 +69,6 @@ class DataSource:
     npm: NpmPackage | None = None
     debian: DebianPackage | None = None
     official_examples: int = 60_000
-    classes: int = 10
 
     def how_to_get(self) -> str:
         """Return the commands that get the data set, as the end of a sentence."""

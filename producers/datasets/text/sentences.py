@@ -14,7 +14,7 @@ from dbtool.core.errors import DbtoolError
 from dbtool.core.walk import files_matching
 from producers.datasets.folders import candidate_folders, not_found
 from producers.datasets.forms import PADDING, TextForm
-from producers.datasets.split import VALIDATION_SPLIT_SEED, Dataset, Request, Split, checked_count
+from producers.datasets.split import VALIDATION_SPLIT_SEED, Dataset, Request, Split
 from producers.datasets.text.corpus import Corpus, open_corpus
 from producers.datasets.text.lines import lines_of_text, lines_of_wet
 from producers.datasets.text.vocabulary import (
@@ -173,7 +173,7 @@ def _archives(request: Request) -> list[Path]:
 def _training_source(request: Request, corpus: Corpus, held_out: Numbers) -> SentenceSource:
     """Make the training examples, and a vocabulary that is trained on a fixed sample of them."""
     available = len(corpus) - len(held_out)
-    count = checked_count(request.source, request.train_examples, available)
+    count = request.count(available)
     sampled = min(available, _SAMPLED_SENTENCES)
 
     def sample() -> list[str]:
