@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding
 
 from dbtool.core.errors import DbtoolError, counted
 from producers.configuration import SweepOptions
@@ -18,8 +18,8 @@ from producers.datasets.forms import Form
 from producers.plan import StudyPlan
 from producers.training.batches import IndexDraw
 from producers.training.block import BlockProgram
-from producers.training.mesh import DATA, EVERYWHERE, TRIAL
-from producers.training.stream import parts_of_a_step, steps_a_call
+from producers.training.mesh import EVERYWHERE
+from producers.training.stream import StreamedLayout
 
 Shapes = tuple[jax.ShapeDtypeStruct, jax.ShapeDtypeStruct]
 
@@ -97,7 +97,8 @@ def abstract_call(
     batches: Any
     training = None
     if in_memory is None:
-        batches = _streamed_batches(program, form, batch_size, slots, len(streams))
+        layout = StreamedLayout(program, len(streams), batch_size)
+        batches = abstract_examples(form, *layout.shape(slots), sharding=layout.sharding)
     else:
         everywhere = NamedSharding(program.mesh, EVERYWHERE)
         training = abstract_examples(form, in_memory, sharding=everywhere)
@@ -120,21 +121,6 @@ def abstract_examples(form: Form, *before: int, sharding: NamedSharding) -> Shap
         jax.ShapeDtypeStruct((*before, *form.input_shape), form.input_dtype, sharding=sharding),
         jax.ShapeDtypeStruct((*before, *form.target_shape), form.target_dtype, sharding=sharding),
     )
-
-
-def _streamed_batches(
-    program: BlockProgram, form: Form, batch_size: int, slots: int, streams: int
-) -> Shapes:
-    """Return inputs and targets of the steps of a call, laid out as `StreamedDraw` does."""
-    micro_batches, micro_batch = program.batch_shape(batch_size)
-    parts = parts_of_a_step(form, streams, (micro_batches, micro_batch))
-    divided = None if micro_batch % program.devices_a_trial else DATA
-    axes: tuple[str | None, ...] = (TRIAL, None, None, divided)
-    capacity = steps_a_call(form, streams, batch_size)
-    shape = (slots, capacity, micro_batches // parts, micro_batch)
-    first = int(program.shared_batches)
-    sharding = NamedSharding(program.mesh, PartitionSpec(*axes[first:]))
-    return abstract_examples(form, *shape[first:], sharding=sharding)
 
 
 def at_a_time(

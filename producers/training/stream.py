@@ -52,10 +52,45 @@ def calls(targets: Sequence[int], capacity: int, first_step: int) -> list[tuple[
     return found
 
 
-def steps_a_call(form: Form, streams: int, batch_size: int) -> int:
-    """Return the most steps of one call, for examples of a form read in `streams` batch orders."""
-    bytes_a_step = streams * batch_size * _bytes_an_example(form)
-    return max(1, min(_MOST_STEPS_A_CALL, _BYTES_A_CALL // bytes_a_step))
+class StreamedLayout:
+    """How the examples of calls that are read in `streams` batch orders lie on the devices.
+
+    Attributes:
+        capacity: the most steps of a call.
+        parts: in which a step's micro-batches are read: one, or as few as fit a call. Programs for
+            parts round the last digits otherwise, so that only what hosts hardly hold has any.
+        micro_batches: of a part.
+        micro_batch: examples of each.
+        sharding: of inputs and of targets, whose first axes are `shape`.
+    """
+
+    def __init__(self, program: BlockProgram, streams: int, batch_size: int) -> None:
+        bytes_an_example = streams * _bytes_an_example(program.trainer.form)
+        in_all, self.micro_batch = program.batch_shape(batch_size)
+        bytes_a_step = batch_size * bytes_an_example
+        self.capacity = max(1, min(_MOST_STEPS_A_CALL, _BYTES_A_CALL // bytes_a_step))
+        most = in_all
+        if bytes_a_step > _BYTES_OF_A_STEP:
+            most = max(1, _BYTES_A_CALL // (self.micro_batch * bytes_an_example))
+        fitting = range(1, in_all + 1)
+        self.parts = next(n for n in fitting if in_all % n == 0 and in_all // n <= most)
+        self.micro_batches = in_all // self.parts
+        self._divided = None if self.micro_batch % program.devices_a_trial else DATA
+        self._mesh = program.mesh
+        # Of those without the axis of the trials, which share them.
+        self._first = int(program.shared_batches)
+        axes = (TRIAL, None, None, self._divided)
+        self.sharding = NamedSharding(program.mesh, PartitionSpec(*axes[self._first :]))
+
+    def shape(self, slots: int) -> tuple[int, ...]:
+        """Return [slots, steps, micro-batches, micro-batch], without slots where all share them."""
+        whole = (slots, self.capacity, self.micro_batches, self.micro_batch)
+        return whole[self._first :]
+
+    @functools.cached_property
+    def here(self) -> slice:
+        """The part of each micro-batch that this process's devices take."""
+        return _extent(NamedSharding(self._mesh, PartitionSpec(self._divided)), self.micro_batch)
 
 
 class StreamedDraw:
@@ -63,9 +98,6 @@ class StreamedDraw:
 
     The program says how batches are laid out, and which devices take what; seeds are as `IndexDraw`
     takes them, `begin` as `BatchStream` does. Calls end at the targets, which are in order.
-
-    Attributes:
-        waited: seconds that training has waited for examples.
     """
 
     def __init__(
@@ -80,7 +112,6 @@ class StreamedDraw:
         targets: Sequence[int],
         first_step: int = 0,
     ) -> None:
-        self.waited = 0.0
         self._program = program
         self._source = source
         self._augmentation = augmentation
@@ -89,32 +120,29 @@ class StreamedDraw:
             BatchStream, examples=len(source), batch_size=batch_size, begin=begin
         )
         self._streams = [self._stream(seed) for seed in seeds]
-        self._shape = program.batch_shape(batch_size)
-        self._capacity = steps_a_call(program.trainer.form, len(seeds), batch_size)
+        self._layout = StreamedLayout(program, len(seeds), batch_size)
         # Trials start in the order of the slots, which are filled up with the last one.
         first = np.minimum(np.arange(program.slots(len(seeds))), len(seeds) - 1)
         self._wanted = frozenset(self._slots_here(first, np.ones(len(first), bool)).values())
-        self._parts = parts_of_a_step(program.trainer.form, len(seeds), self._shape)
         self._calls = _ahead(
             self._read,
             [
                 (*call, part)
-                for call in calls(targets, self._capacity, first_step)
-                for part in range(self._parts)
+                for call in calls(targets, self._layout.capacity, first_step)
+                for part in range(self._layout.parts)
             ],
         )
 
     def capacity(self, slots: int) -> int:
         """Return the most steps of a call, on any number of slots."""
         del slots
-        return self._capacity
+        return self._layout.capacity
 
     def __call__(self, trials: np.ndarray, alive: np.ndarray, first_step: int, steps: int) -> Any:
         """Return inputs and targets on the devices, as `BlockProgram.advance` takes them."""
-        parts = (
-            self._part(trials, alive, (first_step, steps, part)) for part in range(self._parts)
-        )
-        return next(parts) if self._parts == 1 else Parts(self._shape[0], parts)
+        count = self._layout.parts
+        parts = (self._part(trials, alive, (first_step, steps, part)) for part in range(count))
+        return next(parts) if count == 1 else Parts(count * self._layout.micro_batches, parts)
 
     def _part(self, trials: np.ndarray, alive: np.ndarray, due: _Call) -> Any:
         started = time.perf_counter()
@@ -131,9 +159,7 @@ class StreamedDraw:
         self._wanted = wanted
         count = 1 if self._program.shared_batches else len(trials)
         of_slots = [read[slots[slot]] if slot in slots else None for slot in range(count)]
-        waited = time.perf_counter() - started
-        self.waited += waited
-        jax.monitoring.record_event_duration_secs(WAITED, waited)
+        jax.monitoring.record_event_duration_secs(WAITED, time.perf_counter() - started)
         return self._on_devices(of_slots, "inputs"), self._on_devices(of_slots, "targets")
 
     def _slots_here(self, trials: np.ndarray, alive: np.ndarray) -> dict[int, int]:
@@ -156,13 +182,10 @@ class StreamedDraw:
         """Read arrays [steps, micro-batches, this process's part of a micro-batch, ...]."""
         first_step, count, part = call
         batches = stream.take(first_step, count)
-        shape = (count, *self._shape)
-        together = self._shape[0] // self._parts
-        here = (
-            slice(None),
-            slice(part * together, (part + 1) * together),
-            self._part_of_micro_batches(),
-        )
+        layout = self._layout
+        shape = (count, -1, layout.micro_batch)
+        first = part * layout.micro_batches
+        here = (slice(None), slice(first, first + layout.micro_batches), layout.here)
         taken = batches.reshape(shape)[here]
         # The step and the number in its batch of each example that this process takes.
         steps, numbers = (
@@ -181,55 +204,24 @@ class StreamedDraw:
             read.targets.reshape(*taken.shape, *read.targets.shape[1:]),
         )
 
-    def _part_of_micro_batches(self) -> slice:
-        micro_batch = self._shape[1]
-        sharding = NamedSharding(self._program.mesh, PartitionSpec(self._data_axis()))
-        return _extent(sharding, micro_batch)
-
-    def _data_axis(self) -> str | None:
-        """Return the mesh axis that micro-batches are divided over; None if they do not divide."""
-        return None if self._shape[1] % self._program.devices_a_trial else DATA
-
     def _on_devices(self, read: Sequence[Split | None], part: str) -> jax.Array:
         """Return one array of a call from the examples of each slot, zeros where there are none."""
         some = next((getattr(split, part)[0, 0] for split in read if split is not None), None)
         like = getattr(self._like, part) if some is None else some
-        here = self._part_of_micro_batches()
-        micro_batches, micro_batch = self._shape
-        steps_of_slots = (len(read), self._capacity, micro_batches // self._parts)
-        local = np.zeros((*steps_of_slots, here.stop - here.start, *like.shape[1:]), like.dtype)
+        layout, here = self._layout, self._layout.here
+        of_slot = (layout.capacity, layout.micro_batches, here.stop - here.start, *like.shape[1:])
+        local = np.zeros((len(read), *of_slot), like.dtype)
         for row, split in zip(local, read, strict=True):
             if split is not None:
                 of_trial = getattr(split, part)
                 row[: len(of_trial)] = of_trial
-        axes: tuple[str | None, ...] = (TRIAL, None, None, self._data_axis())
-        shape = (*steps_of_slots, micro_batch, *like.shape[1:])
-        if self._program.shared_batches:
-            local, axes, shape = local[0], axes[1:], shape[1:]
-        sharding = NamedSharding(self._program.mesh, PartitionSpec(*axes))
-        return from_processes(sharding, local, shape)
+        local = local[0] if self._program.shared_batches else local
+        return from_processes(layout.sharding, local, (*layout.shape(len(read)), *like.shape[1:]))
 
     @functools.cached_property
     def _like(self) -> Split:
         """Read an example for its shapes and types: a process may hold no trial that is alive."""
         return self._source.read(np.zeros(1, np.int64), None)
-
-
-def parts_of_a_step(form: Form, streams: int, shape: tuple[int, int]) -> int:
-    """Return how many parts a step's micro-batches are read in: one, or as few as fit a call.
-
-    Programs for parts round the last digits otherwise, so that only what hosts hardly hold has any.
-    """
-    micro_batches, micro_batch = shape
-    bytes_a_part = streams * micro_batch * _bytes_an_example(form)
-    if micro_batches * bytes_a_part <= _BYTES_OF_A_STEP:
-        return 1
-    most = max(1, _BYTES_A_CALL // bytes_a_part)
-    return next(
-        parts
-        for parts in range(1, micro_batches + 1)
-        if micro_batches % parts == 0 and micro_batches // parts <= most
-    )
 
 
 def streamed_slices(
