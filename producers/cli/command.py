@@ -184,6 +184,7 @@ def _train(
     from producers.cli.progress import sweep_progress
     from producers.cli.speed import profiled
     from producers.sweep.copies import copied
+    from producers.sweep.run import run_sweep, together
     from producers.training.mesh import is_first
     from producers.workloads.presets import quick_compilation
 
@@ -204,16 +205,15 @@ def _train(
         with (
             telling_of_change(out, tell),
             sweep_progress(studies, out, options, watch=values["watch"]) as shown,
-            profiled(copying(shown), values["profile"]) as events,
+            profiled(values["profile"]) as traced,
         ):
+            events = together(shown, copying, traced)
             if options.on == "ray":
                 from producers.sweep.ray_sweep import run_on_ray
 
                 run_on_ray(studies, out, options, events)
             else:
-                from producers.sweep.run import run_sweep
-
-                run_sweep(studies, out, options, stop.heeded(events))
+                run_sweep(studies, out, options, together(stop.events, events))
 
 
 def _list_workloads(workloads: "list[Workload]", output_format: "Format") -> None:

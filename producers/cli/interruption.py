@@ -1,7 +1,6 @@
 """Stop a sweep on Ctrl-C or on a scheduler's signal, and say what was kept."""
 
 import contextlib
-import dataclasses
 import os
 import signal
 import socket
@@ -14,7 +13,6 @@ from typing import Any, NoReturn
 
 from dbtool.cli.messages import tell
 from dbtool.core.errors import counted
-from dbtool.core.shards import Shard
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
 from producers.sweep.run import SweepEvents, held_index, next_blocks, work_folders
@@ -44,28 +42,22 @@ class Stop:
         self._training = False
         self._heard = threading.Event()
 
-    def heeded(self, events: SweepEvents) -> SweepEvents:
-        """Return the events of a sweep, which then stops at the next step that can be saved."""
+    @property
+    def events(self) -> SweepEvents:
+        """What it hears of a sweep, which then stops at the next step that can be saved."""
 
-        def on_block(study: StudyPlan, trial_ids: Sequence[int]) -> None:
+        def on_block(study: StudyPlan, _: Sequence[int]) -> None:
             if any(on_any(self.wanted)):
                 raise KeyboardInterrupt
             self.study = study.name
-            events.on_block(study, trial_ids)
 
-        def on_steps(trial_steps: int) -> None:
-            self._training = True
-            events.on_steps(trial_steps)
+        def is_training(what: bool) -> None:
+            self._training = what
 
-        def on_shard(shard: Shard) -> None:
-            self._training = False
-            events.on_shard(shard)
-
-        return dataclasses.replace(
-            events,
-            on_block=on_block,
-            on_steps=on_steps,
-            on_shard=on_shard,
+        return SweepEvents(
+            on_block,
+            on_steps=lambda _: is_training(True),
+            on_shard=lambda _: is_training(False),
             stopping=lambda: self.wanted,
         )
 

@@ -24,7 +24,7 @@ from producers.cli.standing import Standing, study_line
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
 from producers.sweep.outcome import values_of
-from producers.sweep.run import SweepEvents, all_blocks, held_index, next_blocks
+from producers.sweep.run import SweepEvents, all_blocks, held_index, next_blocks, together
 from producers.training.block_record import BlockRecord
 from producers.training.stopping import Goal
 
@@ -163,20 +163,18 @@ def sweep_progress(
             tell(f"trained {study_line(study, out)}")
 
     with (
-        _bar(rows.lines if watch else list, disable=not on_terminal) as bar,
+        _bar(rows.lines, disable=not on_terminal) as bar,
         hearing_of_waits(rows.on_waited),
     ):
-        shown = _Shown(bar, planned, rows, remarks, watch=watch)
-        events = SweepEvents(
-            shown.on_block,
-            shown.on_steps,
-            shown.on_shard,
-            on_study,
-            shown.on_record,
-            on_choice=tell,
-        )
+        shown = _Shown(bar, planned)
+        heard = [
+            SweepEvents(shown.on_block, shown.on_steps, shown.on_shard, on_record=shown.on_record),
+            SweepEvents(on_shard=remarks.on_shard, on_study=on_study, on_choice=tell),
+        ]
+        if watch:
+            heard.append(SweepEvents(rows.on_block, rows.on_steps, on_record=rows.on_record))
         with contextlib.nullcontext() if on_terminal else _told(partial(shown.line, out), seconds):
-            yield events
+            yield together(*heard)
         rows.end()
     remarks.tell()
     if not planned:
@@ -186,11 +184,8 @@ def sweep_progress(
 class _Shown:
     """A bar on the trial-steps of a sweep, moved by its events."""
 
-    def __init__(
-        self, bar: Progress, planned: int, rows: Watch, remarks: Remarks, *, watch: bool
-    ) -> None:
-        self._bar, self._planned, self._watch = bar, planned, watch
-        self._rows, self._remarks = rows, remarks
+    def __init__(self, bar: Progress, planned: int) -> None:
+        self._bar, self._planned = bar, planned
         self._task = bar.add_task("starting", total=planned, speed="")
         self._started = time.monotonic()
         self._done = self._block_steps = self._passed = 0
@@ -212,8 +207,6 @@ class _Shown:
             # The first steps come with the programs that make them.
             speed="compiling …",
         )
-        if self._watch:
-            self._rows.on_block(study, trial_ids)
 
     def on_record(self, record: BlockRecord) -> None:
         if self._training is not None:
@@ -223,21 +216,17 @@ class _Shown:
             # They were done at another time, and say nothing about the speed.
             self._bar.reset(self._task, completed=self._passed + restored)
         self._begun = True
-        if self._watch:
-            self._rows.on_record(record)
 
     def on_steps(self, trial_steps: int) -> None:
         self._done += trial_steps
         rate = self._done / (time.monotonic() - self._started)
         self._bar.update(self._task, advance=trial_steps, speed=f"{rate:,.0f} trial-steps/s")
-        self._rows.on_steps(trial_steps)
 
-    def on_shard(self, shard: Shard) -> None:
+    def on_shard(self, _: Shard) -> None:
         # Diverged trials left out some of the steps that were planned.
         self._passed += self._block_steps
         self._block_steps = 0
         self._bar.update(self._task, completed=self._passed)
-        self._remarks.on_shard(shard)
 
     def line(self, out: Path) -> str:
         (task,) = self._bar.tasks

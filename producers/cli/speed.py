@@ -1,7 +1,6 @@
 """How fast a sweep trains and what it waits for: a line of --watch, and the trace of --profile."""
 
 import contextlib
-import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,13 +63,13 @@ def hearing_of_waits(on_waited: Callable[[float], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def profiled(events: SweepEvents, folder: Path | None) -> Iterator[SweepEvents]:
-    """Yield the events of a sweep of which some calls are traced into a folder, if there is one.
+def profiled(folder: Path | None) -> Iterator[SweepEvents]:
+    """Yield events of a sweep by which some of its calls are traced into a folder, if given.
 
     The first call is not, since it compiles, nor are those after the first few.
     """
     if folder is None:
-        yield events
+        yield SweepEvents()
         return
     folder = expanded(folder)
     try:
@@ -83,9 +82,8 @@ def profiled(events: SweepEvents, folder: Path | None) -> Iterator[SweepEvents]:
     calls = 0
     with contextlib.ExitStack() as trace:
 
-        def on_steps(trial_steps: int) -> None:
+        def on_steps(_: int) -> None:
             nonlocal calls
-            events.on_steps(trial_steps)
             calls += 1
             if calls == 1:
                 trace.callback(tell, f"wrote a trace into {folder}")
@@ -93,4 +91,4 @@ def profiled(events: SweepEvents, folder: Path | None) -> Iterator[SweepEvents]:
             elif calls == 1 + _TRACED_CALLS:
                 trace.close()
 
-        yield dataclasses.replace(events, on_steps=on_steps)
+        yield SweepEvents(on_steps=on_steps)

@@ -6,11 +6,10 @@ manifest. Checkpoints that the folder no longer has are removed after that; noth
 """
 
 import contextlib
-import dataclasses
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -30,36 +29,26 @@ _EVERY_SECONDS = 5.0
 
 
 @contextlib.contextmanager
-def copied(
-    folder: Path, url: str | None, release: str
-) -> Iterator[Callable[[SweepEvents], SweepEvents]]:
+def copied(folder: Path, url: str | None, release: str) -> Iterator[SweepEvents]:
     """Keep a copy of a sweep's folder at a URL, if there is one, while the sweep runs in the block.
 
     Before it, what lies there and not in the folder is copied back; after it, however it ends, what
     is not there yet is copied.
 
     Yields:
-        What returns events that also copy, now and then and beside the training.
+        The events of the sweep by which it copies now and then, beside the training.
 
     Raises:
         UsageError: the URL is not one that can be written to, or has another release.
         DbtoolError: its library is not installed, or the server does not answer or refuses.
     """
     if url is None:
-        yield lambda events: events
+        yield SweepEvents()
         return
     copy = _Copy(folder, url)
     copy.fetch(release)
-
-    def following(events: SweepEvents) -> SweepEvents:
-        def on_steps(trial_steps: int) -> None:
-            events.on_steps(trial_steps)
-            copy.send_when_due()
-
-        return dataclasses.replace(events, on_steps=on_steps)
-
     try:
-        yield following
+        yield SweepEvents(on_steps=lambda _: copy.send_when_due())
     finally:
         copy.close()
 

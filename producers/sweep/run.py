@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -235,7 +235,7 @@ _PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class SweepEvents:
-    """What a sweep tells while it runs.
+    """What a sweep tells while it runs, and who hears of it.
 
     Attributes:
         on_block: of a study and trials, before they are trained.
@@ -249,13 +249,28 @@ class SweepEvents:
         stopping: whether the sweep is to save a checkpoint and stop; looked at after `on_steps`.
     """
 
-    on_block: Callable[[StudyPlan, Sequence[int]], None]
-    on_steps: Callable[[int], None]
-    on_shard: Callable[[Shard], None]
+    on_block: Callable[[StudyPlan, Sequence[int]], None] = lambda *_: None
+    on_steps: Callable[[int], None] = lambda _: None
+    on_shard: Callable[[Shard], None] = lambda _: None
     on_study: Callable[[StudyPlan], None] = lambda _: None
     on_record: "Callable[[BlockRecord], None]" = lambda _: None
     on_choice: Callable[[str], None] = lambda _: None
     stopping: Callable[[], bool] = lambda: False
+
+
+def together(*heard: SweepEvents) -> SweepEvents:
+    """Return events that are heard by all of these, in order; the sweep stops where one says so."""
+
+    def telling(name: str) -> Callable[..., None]:
+        def tell(*what: Any) -> None:
+            for each in heard:
+                getattr(each, name)(*what)
+
+        return tell
+
+    told: dict[str, Any] = {each.name: telling(each.name) for each in fields(SweepEvents)}
+    told["stopping"] = lambda: any(each.stopping() for each in heard)
+    return SweepEvents(**told)
 
 
 def run_sweep(
