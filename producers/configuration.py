@@ -164,8 +164,6 @@ class Sweep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def rule(self) -> LockstepRule | None:
         """Return the rule of a search in lockstep; None if every trial trains to its end."""
-        from producers.lockstep import LockstepRule
-
         if self.search in {None, "fixed"}:
             return None
         given = {name: getattr(self, name) for name in (*_OF_LOCKSTEP, *_OF_WINDOW)}

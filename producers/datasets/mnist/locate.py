@@ -148,22 +148,17 @@ def locate(source: DataSource, datasets_dir: Path | None = None) -> dict[str, Ve
     given = given_folder(datasets_dir)
     cache = default_cache() / source.name
     own = [cache, *([Path(source.debian.folder)] if source.debian is not None else [])]
+    users = [] if given is None else [given / source.name, given / _PACKAGE_FOLDER, given]
     files: dict[str, VerifiedFile] = {}
-
-    def missing() -> list[DataFile]:
-        return [file for file in source.files if file.name not in files]
-
-    if given is not None:
-        for folder in (given / source.name, given / _PACKAGE_FOLDER, given):
-            files |= _known_files(folder, source, missing(), given=True)
-    for folder in own:
-        files |= _known_files(folder, source, missing())
-    failures = []
-    if missing():
-        failures = _fetch(source, missing(), cache)
-        files |= _known_files(cache, source, missing())
-    if missing():
-        what = "" if len(missing()) == len(source.files) else f" ({missing()[0].name})"
+    missing: Sequence[DataFile] = source.files
+    failures: list[str] = []
+    for folder in (*users, *own, None):
+        if folder is None and missing:
+            failures = _fetch(source, missing, cache)
+        files |= _known_files(folder or cache, source, missing, given=folder in users)
+        missing = [file for file in missing if file.name not in files]
+    if missing:
+        what = "" if len(missing) == len(source.files) else f" ({missing[0].name})"
         folders = ", ".join(map(str, own if given is None else [given, *own]))
         tried = f" and could not be fetched ({'; '.join(failures)})" if failures else ""
         raise DbtoolError(
