@@ -15,6 +15,7 @@ from producers.datasets.split import Split
 from producers.plan import StudyPlan
 from producers.search import Range
 from producers.sweep.data import load_data
+from producers.sweep.run import SweepEvents
 from producers.sweep.session import StudySession
 from producers.training.block_record import BlockRecord
 from producers.training.objectives import OBJECTIVES
@@ -76,11 +77,11 @@ def _step(study: StudyPlan, options: SweepOptions) -> tuple[list[str], str]:
     Of a rate that may be 0 at first, as one that warms up, two steps are trained.
     """
     records = list[BlockRecord]()
-    session = StudySession(study, options, on_record=records.append)
+    session = StudySession(study, options, SweepEvents(on_record=records.append))
     centre = {name: each.at(0.5) for name, each in study.search_space().items()}
     last = 1 if study.workload.schedule == "constant" else 2
     trials, evaluations = study.trials_at([0], [centre]), dict.fromkeys((0, last), True)
-    session.train(trials, lambda _: None, evaluations=evaluations)
+    session.train(trials, evaluations=evaluations)
     record, workload, goal = records[-1], study.workload, Goal.of(study.workload)
     told, s = ("one step", "s") if last == 1 else ("two steps", "")
     if record.status(0) == "INFEASIBLE":

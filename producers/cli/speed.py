@@ -10,7 +10,7 @@ import jax
 from dbtool.cli.messages import tell
 from dbtool.core.errors import UsageError
 from dbtool.core.files import expanded, reason_of
-from producers.sweep.run import SweepEvents
+from producers.sweep.run import UNHEARD, SweepEvents
 from producers.training.stream import WAITED
 
 _TRACED_CALLS = 2
@@ -69,7 +69,7 @@ def profiled(folder: Path | None) -> Iterator[SweepEvents]:
     The first call is not, since it compiles, nor are those after the first few.
     """
     if folder is None:
-        yield SweepEvents()
+        yield UNHEARD
         return
     folder = expanded(folder)
     try:

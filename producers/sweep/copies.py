@@ -21,7 +21,7 @@ from dbtool.core.manifest import MANIFEST, MEASUREMENTS, SWEEP_WORK, is_release,
 from dbtool.core.release import locked
 from dbtool.core.resources import how_to_install
 from dbtool.core.walk import walk
-from producers.sweep.run import SweepEvents
+from producers.sweep.run import UNHEARD, SweepEvents
 from producers.training.saved import DIGEST_SUFFIX, NotSavedWarning
 
 _LISTING = (*TABLES, MANIFEST)
@@ -43,7 +43,7 @@ def copied(folder: Path, url: str | None, release: str) -> Iterator[SweepEvents]
         DbtoolError: its library is not installed, or the server does not answer or refuses.
     """
     if url is None:
-        yield SweepEvents()
+        yield UNHEARD
         return
     copy = _Copy(folder, url)
     copy.fetch(release)

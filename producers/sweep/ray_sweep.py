@@ -256,7 +256,7 @@ def _trained(
 
     session = _session_of(study, options)
     with tempfile.TemporaryDirectory(prefix="dbtool-") as folder:
-        block = session.train(study.trials(trial_ids), lambda _: None)
+        block = session.train(study.trials(trial_ids))
         if not is_first():
             raise DbtoolError(
                 f"the Ray node {platform.node()} trains as one of several hosts; "

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,20 +93,15 @@ class LockstepSearch:
             None if study.neighbour is None else _optimum(study, out, index, study.neighbour)
         )
 
-    def run(
-        self,
-        session: StudySession,
-        on_round: Callable[[StudyPlan, Sequence[int]], None],
-        on_steps: Callable[[int], None],
-    ) -> tuple[Footer, Iterator[pa.Table]]:
-        """Train the rounds that are missing, and tell of each and of its trial-steps.
+    def run(self, session: StudySession) -> tuple[Footer, Iterator[pa.Table]]:
+        """Train the rounds that are missing.
 
         Returns:
             What the study's shard says of itself, and its rows; `done` removes the rounds.
         """
         rounds: list[Round] = []
         while (space := self._next(rounds)) is not None:
-            rounds.append(self._round(session, rounds, space, on_round, on_steps))
+            rounds.append(self._round(session, rounds, space))
         paths = [path for number in range(len(rounds)) for path in self._shards(number)]
         footers = [read_footer(path) for path in paths]
         whole = Footer(
@@ -129,14 +124,7 @@ class LockstepSearch:
             return None
         return self._windows.widened(_searched(rounds), _best(rounds).best)
 
-    def _round(
-        self,
-        session: StudySession,
-        rounds: Sequence[Round],
-        space: SearchSpace,
-        on_round: Callable[[StudyPlan, Sequence[int]], None],
-        on_steps: Callable[[int], None],
-    ) -> Round:
+    def _round(self, session: StudySession, rounds: Sequence[Round], space: SearchSpace) -> Round:
         study, number = self._study, len(rounds)
         first = sum(each.trials for each in rounds)
         # A widened round covers half a window.
@@ -145,7 +133,7 @@ class LockstepSearch:
         folder = self._folder / str(number)
         if not from_first(lambda: bool(self._shards(number))):
             trials = self._trials(number, space, first, count)
-            on_round(study, trials.trial_ids)
+            session.events.on_block(study, trials.trial_ids)
             search = self._rule
             evaluations, everyone = search.evaluations(study.workload, most_steps, study.batch_size)
             rule = FirstToGoal(
@@ -156,7 +144,7 @@ class LockstepSearch:
                 dropping=search.dropping,
                 leader=falling(point for each in rounds for point in each.leader),
             )
-            block = session.train(trials, on_steps, folder, evaluations, rule)
+            block = session.train(trials, folder, evaluations, rule)
             if is_first():
                 write_shard(folder, block.footer, block.tables)
             block.done()

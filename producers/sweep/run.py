@@ -258,6 +258,10 @@ class SweepEvents:
     stopping: Callable[[], bool] = lambda: False
 
 
+UNHEARD = SweepEvents()
+"""Events that nobody hears."""
+
+
 def together(*heard: SweepEvents) -> SweepEvents:
     """Return events that are heard by all of these, in order; the sweep stops where one says so."""
 
@@ -293,6 +297,10 @@ def run_sweep(
         )
     writing = sweep_writer(studies, out, options) if is_first() else contextlib.nullcontext()
     with writing as writer:
+        if writer is not None:
+            # So that readers see what was written before while the next block trains.
+            listed = writer.list_when_due
+            events = together(events, SweepEvents(on_steps=lambda _: listed()))
         run = _Run(out, writer, options, events)
         for study, blocks in zip(studies, run.next_blocks(studies), strict=True):
             if blocks:
@@ -344,17 +352,14 @@ class _Run:
         from producers.sweep.session import StudySession
 
         search = None if study.search is None else LockstepSearch(study, self.out, self.index)
-        events = self.events
-        session = StudySession(
-            study, self.options, events.stopping, events.on_record, events.on_choice
-        )
+        session = StudySession(study, self.options, self.events)
         branch = study.branch
         if branch is not None and (
             self.parents is None or self.parents.branch.study != branch.study
         ):
             self.parents = session.parents_of(branch)
         if search is not None:
-            footer, tables = search.run(session, self.events.on_block, self.on_steps)
+            footer, tables = search.run(session)
             if self.writer is not None:
                 self.events.on_shard(self.writer.write(footer, tables))
                 search.done()
@@ -365,18 +370,12 @@ class _Run:
                 trials = study.trials(trial_ids)
                 start = partial(self.parents.start, trial_ids) if branch and self.parents else None
                 folder = study.work_folder(self.out)
-                block = session.train(trials, self.on_steps, folder, start=start)
+                block = session.train(trials, folder, start=start)
                 if self.writer is not None:
                     self.events.on_shard(self.writer.write(block.footer, block.tables))
                 block.done()
             # A slice has its blocks, whatever came of them.
             blocks = [] if self.options.slice else self.next_blocks([study])[0]
-
-    def on_steps(self, trial_steps: int) -> None:
-        """List what was written before, so that readers see it while the next block trains."""
-        self.events.on_steps(trial_steps)
-        if self.writer is not None:
-            self.writer.list_when_due()
 
 
 def _remove_empty_folders(top: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,7 @@ from producers.models.registry import model_definition
 from producers.plan import StudyPlan
 from producers.sweep.data import load_data
 from producers.sweep.memory import at_a_time, device_memory, memory_to_train, told_choice
+from producers.sweep.run import UNHEARD, SweepEvents
 from producers.training.block import BlockProgram
 from producers.training.block_record import BlockRecord, Progress, Slots
 from producers.training.checkpoints import Checkpoints
@@ -72,27 +74,17 @@ class ParentStates:
 
 
 class StudySession:
-    """What the blocks of one study share: the data on the devices and the compiled programs.
-
-    Checkpoints take `stopping`, `train_block` takes `on_record`; `on_choice` is called with a
-    sentence on what was chosen for want of memory.
-    """
+    """What the blocks of one study share: the data on the devices and the compiled programs."""
 
     def __init__(
-        self,
-        study: StudyPlan,
-        options: SweepOptions,
-        stopping: Callable[[], bool] = lambda: False,
-        on_record: Callable[[BlockRecord], None] = lambda _: None,
-        on_choice: Callable[[str], None] = lambda _: None,
+        self, study: StudyPlan, options: SweepOptions, events: SweepEvents = UNHEARD
     ) -> None:
         workload = study.workload
         data = load_data(study, options)
         _refuse_one_class(workload, data)
         self._study = study
         self._options = options
-        self._stopping = stopping
-        self._on_record = on_record
+        self.events = events
         functions = (
             workload.model,
             workload.optimizer,
@@ -113,14 +105,13 @@ class StudySession:
             in_memory = len(data.train) if isinstance(data.train, Split) else None
             chosen = at_a_time(study, options, program_of, in_memory, wished, limit)
         if chosen != wished:
-            on_choice(told_choice(study, *chosen, limit))
+            events.on_choice(told_choice(study, *chosen, limit))
         self._program = program_of(*chosen)
         self._splits = self._placed(data)
 
     def train(
         self,
         trials: BlockTrials,
-        on_steps: Callable[[int], None],
         folder: Path | None = None,
         evaluations: dict[int, bool] | None = None,
         rule: FirstToGoal | None = None,
@@ -130,7 +121,6 @@ class StudySession:
 
         Args:
             trials: of the block.
-            on_steps: called with the number of trial-steps as they are done.
             folder: for checkpoints, where the block goes on if there is one of it; None for none.
             evaluations: steps in order, each with whether every split is evaluated; None for those
                 of the workload.
@@ -148,29 +138,23 @@ class StudySession:
             identity += [max(evaluations)] if evaluations else []
             identity += [study.shared_batches, list(options.measure)]
             seconds = 60 * options.checkpoint_minutes
-            checkpoints = Checkpoints(folder, identity, seconds, self._stopping)
+            checkpoints = Checkpoints(folder, identity, seconds, self.events.stopping)
         workload = study.workload
         if evaluations is None:
             evaluations = workload.evaluation.schedule(
                 study.train_steps, study.batch_size, workload.batch_schedule
             )
         with memory_to_train(study, len(trials.trial_ids)):
-            record = train_block(
-                self._program,
-                self._splits,
+            record = self._record(
+                study,
                 trials,
-                batch_size=study.batch_size,
-                evaluations=evaluations,
-                batch_schedule=workload.batch_schedule,
-                sparsity=workload.sparsity,
-                prune_biases=workload.pruning == "snip_with_biases",
-                augmentation=workload.augmentation,
+                evaluations,
                 measures=options.measure,
                 rule=rule,
                 checkpoints=checkpoints,
                 start=start,
-                on_steps=on_steps,
-                on_record=self._on_record,
+                on_steps=self.events.on_steps,
+                on_record=self.events.on_record,
             )
         tables = record.tables(list(trials.trial_ids))
         return TrainedBlock(footer_of(study, trials, record, self._program), tables, checkpoints)
@@ -185,22 +169,29 @@ class StudySession:
             first = [np.flatnonzero(progress.slots.trial == trial)[0] for trial in slots]
             found[progress.step] = program.kept(progress.states, np.array(first))
 
-        workload = branch.study.workload
-        train_block(
-            program,
+        trials = branch.study.trials_at(
+            [parent.trial_id for parent in parents], [parent.metaparameters for parent in parents]
+        )
+        self._record(branch.study, trials, dict.fromkeys(branch.at, False), on_stop=keep)
+        return ParentStates(branch, program, found)
+
+    def _record(
+        self, study: StudyPlan, trials: BlockTrials, evaluations: dict[int, bool], **more: Any
+    ) -> BlockRecord:
+        """Train trials of a study, with what else `train_block` takes."""
+        workload = study.workload
+        return train_block(
+            self._program,
             self._splits,
-            branch.study.trials_at(
-                [parent.trial_id for parent in parents],
-                [parent.metaparameters for parent in parents],
-            ),
-            batch_size=branch.study.batch_size,
-            evaluations=dict.fromkeys(branch.at, False),
+            trials,
+            batch_size=study.batch_size,
+            evaluations=evaluations,
+            batch_schedule=workload.batch_schedule,
             sparsity=workload.sparsity,
             prune_biases=workload.pruning == "snip_with_biases",
             augmentation=workload.augmentation,
-            on_stop=keep,
+            **more,
         )
-        return ParentStates(branch, program, found)
 
     def _placed(self, data: Dataset) -> Splits:
         """Return the splits, on the devices if they are in memory."""
