@@ -44,48 +44,24 @@ _COLUMNS = {"ImageID": pl.String, "LabelName": pl.String, "Confidence": pl.Float
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class VerifiedLabels:
-    """Which classes people saw in which images.
-
-    Attributes:
-        images: the ids of the images in which they saw one, sorted, uint64 [images].
-        starts: where the classes of each image begin and the last one's end, int64 [images + 1].
-        classes: what they saw, from zero, int32 [labels].
-        contradicting: how many labels were left out since the file says both.
-    """
-
-    images: npt.NDArray[np.uint64]
-    starts: npt.NDArray[np.int64]
-    classes: npt.NDArray[np.int32]
-    contradicting: int = 0
-
-    def targets(self, number: int, classes: int) -> npt.NDArray[np.uint8]:
-        """Return the classes of an image, uint8 [classes]: 1 there, 0 not there."""
-        found = np.zeros(classes, np.uint8)
-        found[self.classes[self.starts[number] : self.starts[number + 1]]] = 1
-        return found
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class LabelledFiles:
     """The JPEG files of a folder with the classes that people saw in them: `ImageFiles`.
 
-    The folder holds the images as <ImageID>.jpg; rows are those of the labels, int64, whose images
-    are there.
+    The folder holds the images as <ImageID>.jpg; labels are those of them, as `read_labels` returns
+    them.
     """
 
     folder: Path
-    labels: VerifiedLabels
-    rows: npt.NDArray[np.int64]
+    labels: pl.DataFrame
     classes: int
 
     @property
     def images(self) -> npt.NDArray[np.uint64]:
         """Return the ids of the images."""
-        return self.labels.images[self.rows]
+        return self.labels["image"].to_numpy()
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.labels)
 
     def digest(self) -> str:
         """Return a sha256 of the images' ids, in hexadecimal."""
@@ -93,9 +69,10 @@ class LabelledFiles:
 
     def read(self, number: int) -> EncodedImage:
         """Read an image's file."""
-        row = int(self.rows[number])
-        path = self.folder / f"{image_id(int(self.labels.images[row]))}.jpg"
-        target = self.labels.targets(row, self.classes)
+        image, seen = self.labels.row(number)
+        path = self.folder / f"{image_id(image)}.jpg"
+        target = np.zeros(self.classes, np.uint8)
+        target[seen] = 1
         return EncodedImage(content=read_bytes(path), target=target, origin=str(path))
 
 
@@ -158,29 +135,29 @@ def _files(folder: Path, split: str, classes: list[str], *, others: bool) -> Lab
     if not label_files:
         name = _LABEL_FILES[0].format(split=split)
         raise DbtoolError(f"{folder} holds no {name}; get it from {_HOW_TO_GET}")
-    labels = read_labels(label_files[0], classes, others=others)
-    if labels.contradicting:
+    labels, contradicting = read_labels(label_files[0], classes, others=others)
+    if contradicting:
         sys.stderr.write(
-            f"{label_files[0]}: left out {labels.contradicting:,} labels that are said to be both"
+            f"{label_files[0]}: left out {contradicting:,} labels that are said to be both"
             " there and not there\n"
         )
     for of_images in (folder / "images" / split, folder / split, folder / "images"):
         images = _ids_of_files(of_images)
         if len(images):
             break
-    rows = np.flatnonzero(np.isin(labels.images, images))
-    missing = len(labels.images) - len(rows)
-    if not len(rows):
+    there = labels.filter(pl.Series(np.isin(labels["image"].to_numpy(), images)))
+    missing = len(labels) - len(there)
+    if there.is_empty():
         raise DbtoolError(
             f"none of the {missing:,} images that {label_files[0]} labels are in {of_images} as"
             f" <ImageID>.jpg; get them from {_HOW_TO_GET}"
         )
     if missing:
         sys.stderr.write(
-            f"{label_files[0]}: left out {missing:,} of {len(labels.images):,} images, which are"
+            f"{label_files[0]}: left out {missing:,} of {len(labels):,} images, which are"
             f" not in {of_images}\n"
         )
-    return LabelledFiles(of_images, labels, rows, len(classes))
+    return LabelledFiles(of_images, there.rechunk(), len(classes))
 
 
 def _ids_of_files(folder: Path) -> npt.NDArray[np.uint64]:
@@ -213,12 +190,17 @@ def read_classes(path: Path) -> list[str]:
     return names
 
 
-def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> VerifiedLabels:
+def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> tuple[pl.DataFrame, int]:
     """Return the labels in a file that are of some classes, given by their names in order.
 
     A label that stands there twice counts once; a class that is said to be both there and not there
     is left out and counted. Labels of `others` than the classes may be there, which are then left
     out.
+
+    Returns:
+        A row for each image in which people saw a class: `image`, its id, ascending, and `classes`,
+        the numbers of those in it, from zero; and how many labels were left out since the file says
+        both.
     """
     # What is missing is not a verified label, and is shown as such.
     rows = pl.scan_csv(path, schema_overrides=_COLUMNS).select(
@@ -245,19 +227,13 @@ def read_labels(path: Path, classes: Sequence[str], *, others: bool) -> Verified
             f"{path} is not a CSV file with the columns ImageID, Source, LabelName and Confidence"
             f" ({reason}); replace it by the official file"
         ) from error
-    seen = stated.filter("all")
     if not stated["any"].any():
         raise DbtoolError(
             f"{path} says of none of the listed classes that it is in an image; check the list of"
             " classes"
         )
-    images, starts = np.unique(seen["image"].to_numpy(), return_index=True)
-    return VerifiedLabels(
-        images=images,
-        starts=np.append(starts, len(seen)),
-        classes=seen["label"].to_numpy(),
-        contradicting=int((stated["all"] != stated["any"]).sum()),
-    )
+    seen = stated.filter("all").group_by("image", maintain_order=True).agg(classes="label")
+    return seen, int((stated["all"] != stated["any"]).sum())
 
 
 def _check(path: Path, rows: pl.LazyFrame, label: pl.Expr, *, others: bool) -> None:

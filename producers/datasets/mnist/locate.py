@@ -151,13 +151,12 @@ def locate(source: DataSource, datasets_dir: Path | None = None) -> dict[str, Ve
     users = [] if given is None else [given / source.name, given / _PACKAGE_FOLDER, given]
     files: dict[str, VerifiedFile] = {}
     missing: Sequence[DataFile] = source.files
-    failures: list[str] = []
-    for folder in (*users, *own, None):
-        if folder is None and missing:
-            failures = _fetch(source, missing, cache)
-        files |= _known_files(folder or cache, source, missing, given=folder in users)
+    for folder in (*users, *own):
+        files |= _known_files(folder, source, missing, given=folder in users)
         missing = [file for file in missing if file.name not in files]
-    if missing:
+    failures = _fetch(source, missing, cache) if missing else []
+    files |= _known_files(cache, source, missing)
+    if missing := [file for file in missing if file.name not in files]:
         what = "" if len(missing) == len(source.files) else f" ({missing[0].name})"
         folders = ", ".join(map(str, own if given is None else [given, *own]))
         tried = f" and could not be fetched ({'; '.join(failures)})" if failures else ""

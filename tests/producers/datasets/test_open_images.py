@@ -187,14 +187,15 @@ def test_labels_are_those_of_reading_row_by_row(file, rows):
         with pytest.raises(DbtoolError, match=r"of none of the listed classes that it is in an"):
             read_labels(file, LISTED, others=True)
         return
-    labels = read_labels(file, LISTED, others=True)
-    assert labels.contradicting == sum(len(values) == 2 for values in stated.values())
+    labels, contradicting = read_labels(file, LISTED, others=True)
+    assert contradicting == sum(len(values) == 2 for values in stated.values())
     seen = {key for key, values in stated.items() if values == {1}}
     images = sorted({image for image, _ in seen})
-    assert [image_id(int(number)) for number in labels.images] == images
-    for number, image in enumerate(images):
-        expected = [int((image, name) in seen) for name in LISTED]
-        assert labels.targets(number, 3).tolist() == expected
+    assert [image_id(number) for number in labels["image"]] == images
+    for image, classes in zip(images, labels["classes"], strict=True):
+        assert [LISTED[number] for number in classes] == [
+            name for name in LISTED if (image, name) in seen
+        ]
 
 
 @pytest.mark.parametrize(
