@@ -8,13 +8,12 @@ import dataclasses
 import functools
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import Footer, Study
@@ -27,7 +26,7 @@ from producers.search import SearchSpace, points, search_space_json
 from producers.seeds import SEARCH, derived_seed
 from producers.sweep.outcome import best_of, values_of
 from producers.sweep.run import ROUNDS_FOLDER
-from producers.sweep.session import StudySession
+from producers.sweep.session import StudySession, TrainedBlock
 from producers.training.mesh import from_first, is_first
 from producers.training.optimizers import optimizer_definition
 from producers.training.run import BlockTrials
@@ -93,12 +92,8 @@ class LockstepSearch:
             None if study.neighbour is None else _optimum(study, out, index, study.neighbour)
         )
 
-    def run(self, session: StudySession) -> tuple[Footer, Iterator[pa.Table]]:
-        """Train the rounds that are missing.
-
-        Returns:
-            What the study's shard says of itself, and its rows; `done` removes the rounds.
-        """
+    def run(self, session: StudySession) -> TrainedBlock:
+        """Train the rounds that are missing; return the trials of all."""
         rounds: list[Round] = []
         while (space := self._next(rounds)) is not None:
             rounds.append(self._round(session, rounds, space))
@@ -109,11 +104,12 @@ class LockstepSearch:
             trials=tuple(trial for each in footers for trial in each.trials),
             producer=footers[0].producer,
         )
-        return whole, (table for path in paths for table in read_tables(path))
+        tables = (table for path in paths for table in read_tables(path))
+        return TrainedBlock(whole, tables, self._remove_rounds)
 
-    def done(self) -> None:
-        """Remove the rounds, once the study's shard is written."""
-        shutil.rmtree(self._folder)
+    def _remove_rounds(self) -> None:
+        if is_first():
+            shutil.rmtree(self._folder)
 
     def _next(self, rounds: Sequence[Round]) -> SearchSpace | None:
         if not rounds:

@@ -38,7 +38,7 @@ from producers.training.saved import saved_blocks
 from producers.workloads.definition import Origin
 
 if TYPE_CHECKING:
-    from producers.sweep.session import ParentStates
+    from producers.sweep.session import ParentStates, TrainedBlock
     from producers.training.block_record import BlockRecord
 
 # Trials that are added at a time, and in all, to reach a number of feasible ones.
@@ -359,10 +359,7 @@ class _Run:
         ):
             self.parents = session.parents_of(branch)
         if search is not None:
-            footer, tables = search.run(session)
-            if self.writer is not None:
-                self.events.on_shard(self.writer.write(footer, tables))
-                search.done()
+            self.write(search.run(session))
             return
         while blocks:
             for trial_ids in blocks:
@@ -370,12 +367,14 @@ class _Run:
                 trials = study.trials(trial_ids)
                 start = partial(self.parents.start, trial_ids) if branch and self.parents else None
                 folder = study.work_folder(self.out)
-                block = session.train(trials, folder, start=start)
-                if self.writer is not None:
-                    self.events.on_shard(self.writer.write(block.footer, block.tables))
-                block.done()
+                self.write(session.train(trials, folder, start=start))
             # A slice has its blocks, whatever came of them.
             blocks = [] if self.options.slice else self.next_blocks([study])[0]
+
+    def write(self, block: "TrainedBlock") -> None:
+        if self.writer is not None:
+            self.events.on_shard(self.writer.write(block.footer, block.tables))
+        block.done()
 
 
 def _remove_empty_folders(top: Path) -> None:

@@ -38,16 +38,14 @@ from producers.workloads.definition import Workload
 
 @dataclass(frozen=True)
 class TrainedBlock:
-    """Trials that were trained together: what a shard of them says of itself, and their rows."""
+    """Trials that were trained together: what a shard of them says of itself, and their rows.
+
+    Once these are written, `done` removes what training would have gone on from.
+    """
 
     footer: Footer
     tables: Iterator[pa.Table]
-    checkpoints: Checkpoints | None
-
-    def done(self) -> None:
-        """Remove the checkpoints, once the rows are written."""
-        if self.checkpoints is not None:
-            self.checkpoints.remove()
+    done: Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -156,8 +154,11 @@ class StudySession:
                 on_steps=self.events.on_steps,
                 on_record=self.events.on_record,
             )
-        tables = record.tables(list(trials.trial_ids))
-        return TrainedBlock(footer_of(study, trials, record, self._program), tables, checkpoints)
+        return TrainedBlock(
+            footer_of(study, trials, record, self._program),
+            record.tables(list(trials.trial_ids)),
+            done=checkpoints.remove if checkpoints else lambda: None,
+        )
 
     def parents_of(self, branch: Branch) -> ParentStates:
         """Train the parents of branches again up to the steps at which these begin."""
