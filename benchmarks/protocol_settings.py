@@ -166,8 +166,9 @@ class Search:
             slots.stop(np.flatnonzero(np.isin(seed_of, done)))
             if not slots.alive.any():
                 break
-            if slots.wasteful():
-                states = self.program.kept(states, slots.compact())
+            order = slots.rearranged(self.program.devices_of_trials)
+            if order is not None:
+                states = self.program.kept(states, order)
         return [
             {
                 "dataset": options.dataset,

@@ -258,30 +258,27 @@ class Slots:
         """Mark trials (their numbers in the block) as no longer trained."""
         self.alive &= ~np.isin(self.trial, trials)
 
-    def wasteful(self) -> bool:
-        """Return whether half as many slots would do."""
-        alive = int(self.alive.sum())
-        return alive > 0 and self._slots_for(alive) <= len(self.trial) // 2
+    def rearranged(self, devices: int) -> np.ndarray | None:
+        """Drop slots that are not trained, and divide the rest evenly among devices.
 
-    def uneven(self, devices: int) -> bool:
-        """Return whether a device has more trials alive than an even share of them."""
-        alive = self.alive.reshape(devices, -1).sum(1)
-        return bool(alive.max() > -(-alive.sum() // devices))
-
-    def even(self, devices: int) -> np.ndarray:
-        """Deal the slots alive out evenly to the devices; return their order, int [slots]."""
-        by_life = np.argsort(~self.alive, kind="stable")
-        order: np.ndarray = by_life.reshape(-1, devices).T.ravel()
-        self.trial, self.alive = self.trial[order], self.alive[order]
-        return order
-
-    def compact(self) -> np.ndarray:
-        """Keep the fewest slots that hold live trials; return which slots, int [new slots]."""
+        Returns:
+            Which of the slots the new ones were, int [new slots]; None where all stay, since more
+            than half as many are needed and no device has more trials alive than an even share.
+        """
         kept = np.flatnonzero(self.alive)
-        count = self._slots_for(len(kept))
-        order = np.concatenate([kept, np.full(count - len(kept), kept[-1])])
+        count = self._slots_for(len(kept)) if len(kept) else len(self.alive)
+        of_devices = self.alive.reshape(devices, -1).sum(1)
+        order: np.ndarray
+        if count <= len(self.alive) // 2:
+            order = np.concatenate([kept, np.full(count - len(kept), kept[-1])])
+            self.alive = np.arange(count) < len(kept)
+        elif of_devices.max() > -(-len(kept) // devices):
+            by_life = np.argsort(~self.alive, kind="stable")
+            order = by_life.reshape(-1, devices).T.ravel()
+            self.alive = self.alive[order]
+        else:
+            return None
         self.trial = self.trial[order]
-        self.alive = np.arange(count) < len(kept)
         return order
 
 

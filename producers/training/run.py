@@ -297,12 +297,9 @@ class _Run:
 
     def rearrange(self) -> None:
         """Drop slots that are not trained, and divide the rest evenly among devices."""
-        progress, slots = self.progress, self.progress.slots
-        devices = self.program.devices_of_trials
-        if slots.wasteful():
-            progress.states = self.program.kept(progress.states, slots.compact())
-        elif slots.alive.any() and slots.uneven(devices):
-            progress.states = self.program.kept(progress.states, slots.even(devices))
+        order = self.progress.slots.rearranged(self.program.devices_of_trials)
+        if order is not None:
+            self.progress.states = self.program.kept(self.progress.states, order)
 
 
 def evaluated(

@@ -79,19 +79,33 @@ def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole, tmp_path):
 
 
 def test_running_trials_are_dealt_out_evenly_to_the_devices():
+    slots = Slots(12, lambda trials: -(-trials // 4) * 4)
+    slots.stop(np.array([3, 6, 9]))
+    # Three slots a device, and nine trials alive: no device can have fewer than three.
+    assert slots.rearranged(4) is None
+    slots.stop(np.array([10]))
+    # Now the first device has three where two each would do.
+    order = slots.rearranged(4)
+    assert order is not None
+    assert slots.alive.reshape(4, 3).sum(1).tolist() == [2, 2, 2, 2]
+    assert sorted(order.tolist()) == list(range(12))
+    np.testing.assert_array_equal(slots.trial, order)
+    assert set(slots.trial[slots.alive]) == {0, 1, 2, 4, 5, 7, 8, 11}
+    assert slots.rearranged(4) is None
+
+
+def test_slots_are_dropped_once_half_as_many_would_do():
     slots = Slots(8, lambda trials: -(-trials // 4) * 4)
     slots.stop(np.array([0, 1, 4]))
-    # Two slots a device, and five trials alive: no device can have fewer than two.
-    assert not slots.uneven(4)
-    slots.stop(np.array([2]))
-    # Now the last device has two where one each would do.
-    assert slots.uneven(4)
-    order = slots.even(4)
-    assert slots.alive.reshape(4, 2).sum(1).tolist() == [1, 1, 1, 1]
-    assert sorted(order.tolist()) == list(range(8))
-    np.testing.assert_array_equal(slots.trial, order)
-    assert set(slots.trial[slots.alive]) == {3, 5, 6, 7}
-    assert not slots.uneven(4)
+    assert slots.rearranged(4) is None
+    slots.stop(np.array([2, 6]))
+    order = slots.rearranged(4)
+    assert order is not None
+    assert order.tolist() == [3, 5, 7, 7]
+    assert slots.trial.tolist() == [3, 5, 7, 7]
+    assert slots.alive.tolist() == [True, True, True, False]
+    slots.stop(np.array([3, 5, 7]))
+    assert slots.rearranged(4) is None
 
 
 ERROR = Goal("val_classification_error", 0.03)
