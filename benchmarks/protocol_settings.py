@@ -42,7 +42,7 @@ def held_out(split: Any, examples: int) -> np.ndarray:
     """The numbers of the official training examples that are held out."""
     from producers.datasets.split import HeldOut, split_order
 
-    return split_order("mnist", examples, HeldOut(split), examples).held_out
+    return split_order("mnist", examples, HeldOut(split), examples)[0]
 
 
 def official(dataset: str) -> tuple[np.ndarray, np.ndarray]:

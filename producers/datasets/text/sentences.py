@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from dbtool.core.errors import DbtoolError
 from dbtool.core.walk import files_matching
 from producers.datasets.folders import candidate_folders, not_found
 from producers.datasets.forms import PADDING, TextForm
-from producers.datasets.split import VALIDATION_SPLIT_SEED, Dataset, Request, Split
+from producers.datasets.split import VALIDATION_SPLIT_SEED, Dataset, Numbers, Request, Split
 from producers.datasets.text.corpus import Corpus, open_corpus
 from producers.datasets.text.lines import lines_of_text, lines_of_wet
 from producers.datasets.text.vocabulary import (
@@ -23,8 +22,6 @@ from producers.datasets.text.vocabulary import (
     check_sentences,
     vocabulary_for,
 )
-
-Numbers = npt.NDArray[np.int64]
 
 _UNPACKED = "1-billion-word-language-modeling-benchmark-r13output"
 _ADDRESS = f"http://www.statmt.org/lm-benchmark/{_UNPACKED}.tar.gz"
