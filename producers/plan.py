@@ -188,20 +188,19 @@ def planned_studies(
         with _blaming(origin):
             replaced = replace_data(*prepared, goal=plan.goal, vocabulary=vocabulary)
         data = dict(zip(workloads, replaced.values(), strict=True))
-        studies: dict[str, StudyPlan] = {}
-        numbers: dict[str, int] = {}
+        studies: dict[str, tuple[StudyPlan, int]] = {}
         for number, named_workload in named:
             workload, folder = data[named_workload]
             sweep, workload = plan.sweep[number - 1], replace(workload, dtype=dtype)
             with _blaming(origin, number):
                 for study in plan_studies(plan, sweep, workload, preset, folder):
-                    if study.name in studies:
+                    if before := studies.get(study.name):
                         raise UsageError(
-                            f"{study.name} was named before, in [[sweep]] {numbers[study.name]}; "
+                            f"{study.name} was named before, in [[sweep]] {before[1]}; "
                             "leave one of them out"
                         )
-                    studies[study.name], numbers[study.name] = study, number
-        yield list(studies.values())
+                    studies[study.name] = study, number
+        yield [study for study, _ in studies.values()]
 
 
 @contextlib.contextmanager

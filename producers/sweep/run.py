@@ -77,16 +77,15 @@ def refuse_other(
         also: names of what differs besides.
     """
     expected = study.study()
-    before, now = ((each.workload.definition or {}).get("origin") for each in (held, expected))
+    definitions = [each.workload.definition or {} for each in (held, expected)]
+    before, now = (each.get("origin") for each in definitions)
     if before != now:
         before, now = ("this package" if each is None else Origin(**each) for each in (before, now))
         raise DbtoolError(
             f"{study.name} was trained with the code of {before} and not with that of {now}, which "
             "is given; go on with that code, or write this sweep into another folder with --out"
         )
-    trained, given = (
-        (each.workload.definition or {}).get("data_sha256") for each in (held, expected)
-    )
+    trained, given = (each.get("data_sha256") for each in definitions)
     if trained and given and trained != given:
         raise DbtoolError(
             f"{study.name} was trained on the data of sha256 {trained[:8]} and not on those of "
