@@ -15,7 +15,7 @@ from producers.datasets.split import Split
 from producers.plan import StudyPlan
 from producers.search import Range
 from producers.sweep.data import load_data
-from producers.sweep.run import SweepEvents
+from producers.sweep.events import SweepEvents
 from producers.sweep.session import StudySession
 from producers.training.block_record import BlockRecord
 from producers.training.objectives import OBJECTIVES

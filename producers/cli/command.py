@@ -184,7 +184,8 @@ def _train(
     from producers.cli.progress import sweep_progress
     from producers.cli.speed import profiled
     from producers.sweep.copies import copied
-    from producers.sweep.run import run_sweep, together
+    from producers.sweep.events import together
+    from producers.sweep.run import run_sweep
     from producers.training.mesh import is_first
     from producers.workloads.presets import quick_compilation
 

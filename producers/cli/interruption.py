@@ -15,7 +15,8 @@ from dbtool.cli.messages import tell
 from dbtool.core.errors import counted
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
-from producers.sweep.run import SweepEvents, held_index, next_blocks, work_folders
+from producers.sweep.events import SweepEvents
+from producers.sweep.run import held_index, next_blocks, work_folders
 from producers.training.checkpoints import Interrupted
 from producers.training.mesh import is_first, on_any
 from producers.training.saved import NotSavedWarning, saved_blocks

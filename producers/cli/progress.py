@@ -23,8 +23,9 @@ from producers.cli.speed import Pace, hearing_of_waits
 from producers.cli.standing import Standing, study_line
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
+from producers.sweep.events import SweepEvents, together
 from producers.sweep.outcome import values_of
-from producers.sweep.run import SweepEvents, all_blocks, held_index, next_blocks, together
+from producers.sweep.run import all_blocks, held_index, next_blocks
 from producers.training.block_record import BlockRecord
 from producers.training.stopping import Goal
 

@@ -10,7 +10,7 @@ import jax
 from dbtool.cli.messages import tell
 from dbtool.core.errors import UsageError
 from dbtool.core.files import expanded, reason_of
-from producers.sweep.run import UNHEARD, SweepEvents
+from producers.sweep.events import UNHEARD, SweepEvents
 from producers.training.stream import WAITED
 
 _TRACED_CALLS = 2

@@ -21,7 +21,7 @@ from dbtool.core.manifest import MANIFEST, MEASUREMENTS, SWEEP_WORK, is_release,
 from dbtool.core.release import locked
 from dbtool.core.resources import how_to_install
 from dbtool.core.walk import walk
-from producers.sweep.run import UNHEARD, SweepEvents
+from producers.sweep.events import UNHEARD, SweepEvents
 from producers.training.saved import DIGEST_SUFFIX, NotSavedWarning
 
 _LISTING = (*TABLES, MANIFEST)

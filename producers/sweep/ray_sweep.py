@@ -27,7 +27,8 @@ from dbtool.core.shards import write_shard
 from producers.configuration import SweepOptions
 from producers.devices import configure_devices, keep_compiled
 from producers.plan import StudyPlan
-from producers.sweep.run import SweepEvents, next_blocks, sweep_writer
+from producers.sweep.events import SweepEvents
+from producers.sweep.run import next_blocks, sweep_writer
 from producers.workloads.definition import Origin
 from producers.workloads.own import LOADED, OwnFile, load_file, load_own
 

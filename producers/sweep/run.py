@@ -2,10 +2,6 @@
 
 What is done is what the folder lists as a release, so that a sweep that was stopped, however, goes
 on where it stopped when the same command is given again.
-
-A whole sweep holds the folder's lock; a slice holds one of its own, which names the slice and how
-the sweep is cut. Each takes its lock first and then looks for those of others, so that of two that
-start at once at most one goes on.
 """
 
 import contextlib
@@ -14,32 +10,31 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import filelock
 import msgspec
 
 from dbtool.core.errors import DbtoolError
-from dbtool.core.files import made_folder, reason_of
 from dbtool.core.footer import Study
 from dbtool.core.index import Index, differences
-from dbtool.core.manifest import SWEEP_LOCK, SWEEP_WORK, About, is_release
+from dbtool.core.manifest import SWEEP_WORK, About, is_release
 from dbtool.core.release import read_release, shard_paths
-from dbtool.core.shards import Shard, read_footer
-from dbtool.core.walk import entries, files_matching
+from dbtool.core.shards import read_footer
+from dbtool.core.walk import entries
 from dbtool.core.writer import ReleaseWriter
-from producers.configuration import Slice, SweepOptions
+from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
+from producers.sweep.events import SweepEvents, together
+from producers.sweep.lock import only_writer
 from producers.training.saved import saved_blocks
 from producers.workloads.definition import Origin
 
 if TYPE_CHECKING:
     from producers.sweep.session import ParentStates, TrainedBlock
-    from producers.training.block_record import BlockRecord
 
 # Trials that are added at a time, and in all, to reach a number of feasible ones.
 _ADDED_TRIALS = 8
@@ -228,54 +223,6 @@ def _code_and_data(study: StudyPlan) -> str:
     return f"{study.workload.origin}" + (f" on data of sha256 {digest[:8]}" if digest else "")
 
 
-# Others hold a lock for a moment to see whether anybody does.
-_PATIENCE = 1.0
-
-
-@dataclass(frozen=True)
-class SweepEvents:
-    """What a sweep tells while it runs, and who hears of it.
-
-    Attributes:
-        on_block: of a study and trials, before they are trained.
-        on_steps: of trial-steps, as they are done.
-        on_shard: of a shard, once it is written.
-        on_study: of a study, once the last of its blocks that are trained here is written.
-        on_record: of what the block in training has measured so far: before its first step, where
-            it is what a checkpoint held, after each evaluation and at its end. A Ray cluster's
-            workers tell nothing of the kind.
-        on_choice: of a sentence on what a study's trials were trained with for want of memory.
-        stopping: whether the sweep is to save a checkpoint and stop; looked at after `on_steps`.
-    """
-
-    on_block: Callable[[StudyPlan, Sequence[int]], None] = lambda *_: None
-    on_steps: Callable[[int], None] = lambda _: None
-    on_shard: Callable[[Shard], None] = lambda _: None
-    on_study: Callable[[StudyPlan], None] = lambda _: None
-    on_record: "Callable[[BlockRecord], None]" = lambda _: None
-    on_choice: Callable[[str], None] = lambda _: None
-    stopping: Callable[[], bool] = lambda: False
-
-
-UNHEARD = SweepEvents()
-"""Events that nobody hears."""
-
-
-def together(*heard: SweepEvents) -> SweepEvents:
-    """Return events that are heard by all of these, in order; the sweep stops where one says so."""
-
-    def telling(name: str) -> Callable[..., None]:
-        def tell(*what: Any) -> None:
-            for each in heard:
-                getattr(each, name)(*what)
-
-        return tell
-
-    told: dict[str, Any] = {each.name: telling(each.name) for each in fields(SweepEvents)}
-    told["stopping"] = lambda: any(each.stopping() for each in heard)
-    return SweepEvents(**told)
-
-
 def run_sweep(
     studies: Sequence[StudyPlan], out: Path, options: SweepOptions, events: SweepEvents
 ) -> None:
@@ -380,54 +327,3 @@ def _remove_empty_folders(top: Path) -> None:
     for folder, _, _ in os.walk(top, topdown=False):
         with contextlib.suppress(OSError):
             Path(folder).rmdir()
-
-
-@contextlib.contextmanager
-def only_writer(folder: Path, part: Slice | None = None, partition: str = "") -> Iterator[None]:
-    """Lock a folder, or a slice of it beside others of the same sweep, for one process.
-
-    The folder is made if it is absent; sweeps that are cut differently have other partitions.
-
-    Raises:
-        DbtoolError: another process holds what this would write, or the folder cannot be written.
-    """
-    whole = folder / SWEEP_LOCK
-    if part is None:
-        own, holder, cut = whole, "another sweep", None
-        others = "a slice of a sweep"
-    else:
-        cut = f"of-{part.count}-{partition}"
-        own, holder = (
-            folder / f"{SWEEP_LOCK}-{part.number}-{cut}",
-            f"another process of slice {part}",
-        )
-        others = "a slice of another sweep, or of one cut differently,"
-    with made_folder(folder, "choose another folder with --out"), _held(own, holder):
-        for path in set(files_matching(folder, f"{SWEEP_LOCK}*")) - {own}:
-            if cut is None or not path.name.endswith(cut):
-                with _held(path, "another sweep" if path == whole else others):
-                    pass
-        yield
-
-
-@contextlib.contextmanager
-def _held(path: Path, holder: str) -> Iterator[None]:
-    """Hold a lock, and remove its file afterwards."""
-    lock = filelock.FileLock(path, timeout=_PATIENCE)
-    try:
-        lock.acquire()
-    except filelock.Timeout as error:
-        raise DbtoolError(
-            f"{holder} writes into {path.parent}; wait for it or choose another folder with --out"
-        ) from error
-    except OSError as error:
-        raise DbtoolError(
-            f"cannot write into {path.parent}: {reason_of(error, path.parent)}; choose another "
-            "folder with --out"
-        ) from error
-    try:
-        yield
-    finally:
-        # While it is held, so that nobody else's lock is removed.
-        path.unlink(missing_ok=True)
-        lock.release()

@@ -24,8 +24,8 @@ from producers.devices import lanes, provenance
 from producers.models.registry import model_definition
 from producers.plan import StudyPlan
 from producers.sweep.data import load_data
+from producers.sweep.events import UNHEARD, SweepEvents
 from producers.sweep.memory import at_a_time, device_memory, memory_to_train, told_choice
-from producers.sweep.run import UNHEARD, SweepEvents
 from producers.training.block import BlockProgram
 from producers.training.block_record import BlockRecord, Progress, Slots
 from producers.training.checkpoints import Checkpoints

@@ -14,7 +14,8 @@ from dbtool.core.errors import DbtoolError, UsageError
 from producers.branches import branched_studies
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
-from producers.sweep.run import SweepEvents, run_sweep
+from producers.sweep.events import SweepEvents
+from producers.sweep.run import run_sweep
 from producers.training.checkpoints import Interrupted
 from producers.workloads.batch_schedule import refuse_batch_schedule, scheduled
 from producers.workloads.definition import EvaluationRule

@@ -24,7 +24,8 @@ from producers.datasets.forms import GREY_28
 from producers.devices import configure_devices
 from producers.plan import StudyPlan, plan_studies, planned_studies
 from producers.search import Range
-from producers.sweep.run import SweepEvents, run_sweep
+from producers.sweep.events import SweepEvents
+from producers.sweep.run import run_sweep
 from producers.workloads.definition import EvaluationRule, Workload
 from producers.workloads.presets import NO_PRESET, Preset
 from producers.workloads.registry import WORKLOADS

@@ -18,7 +18,7 @@ from dbtool.store.locations import (
     user_folder,
 )
 from producers.configuration import Slice
-from producers.sweep.run import only_writer
+from producers.sweep.lock import only_writer
 from tests.support.made_up import write_shard
 
 

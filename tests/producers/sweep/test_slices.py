@@ -13,8 +13,9 @@ from dbtool.core.files import unfinished
 from dbtool.core.index import Index
 from producers.configuration import Slice, SweepOptions
 from producers.plan import StudyPlan
-from producers.sweep import run
-from producers.sweep.run import next_blocks, only_writer, partition
+from producers.sweep import lock
+from producers.sweep.lock import only_writer
+from producers.sweep.run import next_blocks, partition
 from tests.support.sweeps import (
     assert_same_rows,
     footer,
@@ -131,7 +132,7 @@ FIRST, SECOND = Slice(1, 2), Slice(2, 2)
     ],
 )
 def test_all_others_are_refused(tmp_path, held, wanted, sentence, monkeypatch):
-    monkeypatch.setattr(run, "_PATIENCE", 0.1)
+    monkeypatch.setattr(lock, "_PATIENCE", 0.1)
     with only_writer(tmp_path, *held):
         before = sorted(tmp_path.iterdir())
         with pytest.raises(DbtoolError, match=sentence) as caught, only_writer(tmp_path, *wanted):

@@ -16,8 +16,8 @@ from dbtool.core.manifest import About, read_manifest
 from dbtool.core.shards import read_footer, read_tables
 from dbtool.core.writer import ReleaseWriter
 from producers.configuration import SweepOptions
+from producers.sweep.events import SweepEvents
 from producers.sweep.run import (
-    SweepEvents,
     finished_trials,
     held_index,
     missing_trials,
