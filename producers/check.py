@@ -18,9 +18,9 @@ from producers.sweep.data import load_data
 from producers.sweep.events import SweepEvents
 from producers.sweep.session import StudySession
 from producers.training.block_record import BlockRecord
-from producers.training.objectives import OBJECTIVES
+from producers.training.objectives import OBJECTIVES, Metaparameters
 from producers.training.run import BlockTrials
-from producers.training.step import Examples, Metaparameters, trainer
+from producers.training.step import Examples, trainer
 from producers.training.stopping import Goal
 from producers.workloads.definition import Workload
 

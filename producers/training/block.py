@@ -22,11 +22,10 @@ from jax.sharding import NamedSharding, PartitionSpec
 from producers.datasets.split import Split
 from producers.training.measures import Measure
 from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
+from producers.training.objectives import Metaparameters
 from producers.training.parts import Parts, PartsProgram
 from producers.training.pruning import connection_sensitivity, masks
 from producers.training.step import Examples, Trainer, TrialState, of_each, of_each_if_any, of_group
-
-Metaparameters = Mapping[str, jax.Array]
 
 
 class BlockProgram:

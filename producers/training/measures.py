@@ -56,9 +56,10 @@ import optax
 
 from dbtool.core.errors import UsageError
 from producers.training.batches import BatchSchedule
+from producers.training.objectives import Metaparameters
 from producers.training.pruning import masked
 from producers.training.soap import SoapState, in_own_metric
-from producers.training.step import Examples, Metaparameters, Trainer, TrialState
+from producers.training.step import Examples, Trainer, TrialState
 from producers.workloads.definition import EvaluationRule
 
 Metrics = dict[str, jax.Array]

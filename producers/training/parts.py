@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from producers.training.mesh import EVERYWHERE, TRIALS
-from producers.training.step import Metaparameters, TrialState, of_each, of_group
+from producers.training.objectives import Metaparameters
+from producers.training.step import TrialState, of_each, of_group
 
 if TYPE_CHECKING:
     from producers.training.block import BlockProgram

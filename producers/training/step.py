@@ -4,7 +4,7 @@ A state is of one trial; functions of one are applied to groups of trials side b
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
@@ -18,13 +18,12 @@ from jax.typing import DTypeLike
 from producers.datasets.forms import GREY_28, Form, ImageForm
 from producers.models.language import LanguageModel
 from producers.models.registry import model_definition
-from producers.training.objectives import Objective, Totals, objective_for
+from producers.training.objectives import Metaparameters, Objective, Totals, objective_for
 from producers.training.optimizers import LEARNING_RATE, OptimizerDefinition, optimizer_definition
 from producers.training.pruning import masked
 from producers.training.schedules import ScheduleDefinition, schedule_definition
 
 T = TypeVar("T")
-Metaparameters = Mapping[str, jax.Array]
 Examples = tuple[jax.Array, jax.Array]
 """Inputs and targets, as `producers.datasets.split.Split` has them."""
 
