@@ -18,6 +18,7 @@ from dbtool.core.resources import schema_folder
 
 _PASSED_ON = "query_table"
 _IS_RESOLVED = "is_resolved"
+_SCOPE = "scope"
 _INDEX = tuple(name.removesuffix(".parquet") for name in TABLES)
 SOURCE = "duckdb"
 """The dialect of schema/ and queries/, as sqlglot calls it."""
@@ -157,39 +158,19 @@ class _Expansion:
         call = table.this
         if call.name == _PASSED_ON:
             [rows] = call.expressions
-            return _reference(self._part(rows, scope), table)
+            named = table.copy()
+            named.set("this", exp.to_identifier(rows.name))
+            return self._resolved(named, rows.meta.get(_SCOPE, scope))
         macro = self._definitions.macro_of(call)
         if macro is None:
             name = call.name or call.sql_name().lower()
             raise UsageError(f"{name}() has no counterpart in other dialects")
         values = _values(call)
-        for place, parameter in enumerate(macro.parameters[: len(values)]):
-            if self._is_rows(macro, parameter):
-                values[place] = exp.Literal.string(self._part(values[place], scope))
-                values[place].meta[_IS_RESOLVED] = True
+        for value in values:
+            # Rows are passed by name, which is one of where the call was written.
+            value.meta.setdefault(_SCOPE, scope)
         body = self.expanded(cast("exp.Query", macro.called_with(values)), {})
         return _reference(self._add(call.name, body), table)
-
-    def _part(self, rows: exp.Expr, scope: Mapping[str, str]) -> str:
-        """Return the name of the part for rows that are passed to a macro by name."""
-        if rows.meta.get(_IS_RESOLVED):
-            return rows.name
-        return self._resolved(exp.Table(this=exp.to_identifier(rows.name)), scope).name
-
-    def _is_rows(self, macro: Macro, parameter: str) -> bool:
-        """Whether a macro's parameter stands for rows."""
-        for call in macro.body.find_all(exp.Anonymous):
-            if not isinstance(call.parent, exp.Table):
-                continue
-            inner = self._definitions.macro_of(call)
-            for place, value in enumerate(call.expressions):
-                if not isinstance(value, exp.Column) or value.sql() != parameter:
-                    continue
-                if call.name == _PASSED_ON:
-                    return True
-                if inner and self._is_rows(inner, inner.parameters[place]):
-                    return True
-        return False
 
 
 def _values(call: exp.Func) -> list[exp.Expr]:
