@@ -70,16 +70,11 @@ class Downloader:
     """
 
     def __init__(
-        self,
-        retries: RetryPolicy | None = None,
-        *,
-        other_path: str = "choose another path",
-        other_source: str = "try again later",
+        self, retries: RetryPolicy | None = None, other_path: str = "choose another path"
     ) -> None:
-        """Set when to retry each URL, and the remedies in messages: another path or source."""
+        """Set when to retry each URL, and the remedy in messages about a path."""
         self._retries = retries or RetryPolicy()
         self._other_path = other_path
-        self._other_source = other_source
 
     def __enter__(self) -> Self:
         return self
@@ -99,7 +94,6 @@ class Downloader:
         on_progress: Progress = lambda _what, _done, _total: None,
         *,
         wait: bool = False,
-        otherwise: str | None = None,
     ) -> bool:
         """Download a file; return whether it existed before.
 
@@ -111,7 +105,6 @@ class Downloader:
             on_progress: called with DOWNLOADING or CHECKING, the bytes done and the total bytes,
                 which are None where the server does not send a length.
             wait: whether to wait for another process that downloads the same file.
-            otherwise: remedy in messages where the file is not available; None for `other_source`.
 
         Raises:
             DbtoolError: no URL has the file, something else is at the path, another process is
@@ -127,7 +120,7 @@ class Downloader:
                 if was_there:
                     part.clear()
                 else:
-                    self._bring(part, on_progress, otherwise or self._other_source)
+                    self._bring(part, on_progress)
                     part.finish()
         except OSError as error:
             raise DbtoolError(
@@ -136,12 +129,11 @@ class Downloader:
             ) from error
         return was_there
 
-    def read(self, url: str, most_bytes: int) -> bytes:
-        """Return the contents of a small file at a URL from `check_url`, or raise a DbtoolError."""
-        name = without_secrets(url).rpartition("/")[2]
+    def read(self, file: RemoteFile) -> bytes:
+        """Return the contents of a small file, or raise a DbtoolError."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "file")
-            self.download(RemoteFile(name, (url,), None, most_bytes=most_bytes), path)
+            self.download(file, path)
             return path.read_bytes()
 
     @functools.cached_property
@@ -186,10 +178,10 @@ class Downloader:
                 reason = f"cannot write {path}: the folder takes no files;"
             raise DbtoolError(f"{reason} {self._other_path}") from error
 
-    def _bring(self, part: Part, on_progress: Progress, otherwise: str) -> None:
+    def _bring(self, part: Part, on_progress: Progress) -> None:
         """Complete a part from the first URL that has the file."""
-        failures = []
-        for url in part.file.urls:
+        file, failures = part.file, []
+        for url in file.urls:
             try:
                 self._bring_from(url, part, on_progress)
             except PermanentError as error:
@@ -198,8 +190,8 @@ class Downloader:
                 return
         kept = f"{megabytes(part.size)} of it are kept, run the same command again to go on"
         raise DbtoolError(
-            f"cannot download {part.file.name.rpartition('/')[2]} from {'; from '.join(failures)}; "
-            f"{kept if part.size else otherwise}"
+            f"cannot download {file.name.rpartition('/')[2]} from {'; from '.join(failures)}; "
+            f"{kept if part.size else file.remedy}"
         )
 
     def _bring_from(self, url: str, part: Part, on_progress: Progress) -> None:

@@ -64,6 +64,7 @@ class RemoteFile:
         algorithm: the digest's name: an algorithm of hashlib, or what `digest_of` computes.
         digest_of: computes the digest of a path in place of hashlib; raises ValueError where the
             file is damaged.
+        remedy: what to do where no URL has it.
     """
 
     name: str
@@ -73,6 +74,7 @@ class RemoteFile:
     most_bytes: int = sys.maxsize
     algorithm: str = "sha256"
     digest_of: Callable[[Path], str] | None = None
+    remedy: str = "try again later"
 
 
 @dataclass(frozen=True)

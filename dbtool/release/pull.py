@@ -25,7 +25,7 @@ from dbtool.core.release import locked, parse_index
 from dbtool.core.walk import entries, is_folder, status_of
 from dbtool.release.layout import sums
 from dbtool.store.locations import folder_name, release_folder
-from dbtool.store.remote import TELL_HOST, read_remote_manifest, release_url, remote_file
+from dbtool.store.remote import read_remote_manifest, release_url, remote_file
 from dbtool.store.shard_files import fault
 
 # The folder of files until all have arrived.
@@ -85,11 +85,7 @@ def pull(
             f"with `dbtool ingest {local}`, or copy the folder"
         )
     url = release_url(url)
-    with Downloader(
-        retries,
-        other_path=_OTHER,
-        other_source="check that the URL is a release folder's, then run the same command again",
-    ) as downloader:
+    with Downloader(retries, _OTHER) as downloader:
         manifest, text = read_remote_manifest(downloader, url)
         _check_paths(manifest, url)
         folder = expanded(folder or folder_name(manifest.release))
@@ -108,7 +104,7 @@ def pull(
 
             for file in missing:
                 came = _came(folder, file)
-                downloader.download(remote_file(url, file), came, of_all, otherwise=TELL_HOST)
+                downloader.download(remote_file(url, file), came, of_all)
                 done += file.bytes
             index = {
                 file.path: _came(folder, file) if file in missing else folder / file.path

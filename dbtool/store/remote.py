@@ -39,8 +39,11 @@ _LONGEST_INDEX = 1 << 30
 _NEVER = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 _RETRIES = RetryPolicy(most=3, first_wait=0.25)
 _MEGABYTE = 1_000_000
-TELL_HOST = "run the same command again later, or tell whoever hosts the release"
-"""The remedy where a file is not available that the manifest of a remote release lists."""
+_TELL_HOST = "run the same command again later, or tell whoever hosts the release"
+_CHECK_URL = (
+    "check that the URL is a release folder's and that the server answers, then run the same "
+    "command again"
+)
 _OTHER_CACHE = "name another cache with XDG_CACHE_HOME"
 
 
@@ -64,12 +67,15 @@ def cache_folder() -> Path:
 
 def remote_file(url: str, file: ReleaseFile) -> RemoteFile:
     """Return a file of a release on a server; its path may have percent signs of its own."""
-    return RemoteFile(file.path, (url + quote(file.path),), file.sha256, file.bytes, file.bytes)
+    urls = (url + quote(file.path),)
+    return RemoteFile(file.path, urls, file.sha256, file.bytes, file.bytes, remedy=_TELL_HOST)
 
 
 def read_remote_manifest(downloader: Downloader, url: str) -> tuple[Manifest, bytes]:
     """Return the manifest of a release on a server, and its text, or raise a DbtoolError."""
-    text = downloader.read(url + MANIFEST, _LONGEST_MANIFEST)
+    urls = (url + MANIFEST,)
+    file = RemoteFile(MANIFEST, urls, None, most_bytes=_LONGEST_MANIFEST, remedy=_CHECK_URL)
+    text = downloader.read(file)
     return parse_manifest(text, without_secrets(url + MANIFEST)), text
 
 
@@ -87,12 +93,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         super().__init__()
         self._url, self._shown = url, without_secrets(url)
         self._fetch_up_to = fetch_up_to
-        self._downloader = Downloader(
-            _RETRIES,
-            other_path=_OTHER_CACHE,
-            other_source="check that the URL is a release folder's and that the server answers, "
-            "then run the same command again",
-        )
+        self._downloader = Downloader(_RETRIES, _OTHER_CACHE)
         self._cache = cache_folder()
         self._shards: dict[str, ReleaseFile] = {}
         self._sound: set[ReleaseFile] = set()
@@ -195,8 +196,7 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
                 if self._fetched + file.bytes > self._allowed:
                     raise self._too_much(file)
                 self._fetched += file.bytes
-        remote = remote_file(self._url, file)
-        self._downloader.download(remote, path, wait=True, otherwise=TELL_HOST)
+        self._downloader.download(remote_file(self._url, file), path, wait=True)
 
     def _require_listed(self, file: ReleaseFile, path: Path) -> None:
         """Raise an error for a shard with the right hash that is not what its manifest lists."""

@@ -48,6 +48,7 @@ ABOUT = About(release=RELEASE, title=_TITLE, licence=LICENCE, citation=ARCHIVE_C
 # Few enough to read; the counts above cover the rest.
 _MOST_DIFFERENCES = 20
 _MOST_STUDIES = 3
+_OTHER_URL = "try again later or name another URL with --mirror"
 
 
 def archive_file(
@@ -57,7 +58,7 @@ def archive_file(
     urls = (*([] if url is None else [url]), *mirrors)
     if sha256 is None:
         urls = tuple(map(check_url, urls if url is not None else (URL, *urls)))
-        return RemoteFile(FILE_NAME, urls, SHA256, _LEAST_BYTES, _MOST_BYTES)
+        return RemoteFile(FILE_NAME, urls, SHA256, _LEAST_BYTES, _MOST_BYTES, remedy=_OTHER_URL)
     if not _SHA256.fullmatch(sha256.lower()):
         raise UsageError(
             f"{sha256!r} is not a sha256: give 64 hex digits, as `sha256sum FILE` prints them"
@@ -66,7 +67,8 @@ def archive_file(
         raise UsageError("--sha256 names another file than the published one: give its --url too")
     name = unquote(urlsplit(check_url(urls[0])).path).rpartition("/")[2]
     is_name = name not in {"", ".", ".."} and name.isprintable()
-    return RemoteFile(name if is_name else FILE_NAME, tuple(map(check_url, urls)), sha256.lower())
+    urls = tuple(map(check_url, urls))
+    return RemoteFile(name if is_name else FILE_NAME, urls, sha256.lower(), remedy=_OTHER_URL)
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,7 @@ def fetch(
     path = expanded(dest)
     if os.fspath(dest).endswith(os.sep) or path.is_dir():
         path /= file.name
-    with Downloader(
-        retries,
-        other_path="choose another path with --out",
-        other_source="try again later or name another URL with --mirror",
-    ) as downloader:
+    with Downloader(retries, "choose another path with --out") as downloader:
         return Fetched(path, str(file.digest), downloader.download(file, path, on_progress))
 
 

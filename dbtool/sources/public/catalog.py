@@ -150,11 +150,7 @@ def fetch_source(
         [PosixPath('downloads/logging-7bbf79268693.tar.gz')]
     """
     folder, fetched = expanded(dest), []
-    with Downloader(
-        retries,
-        other_path="choose another folder with --out",
-        other_source="try again later or name a mirror with --mirror",
-    ) as downloader:
+    with Downloader(retries, "choose another folder with --out") as downloader:
         for part in parts_of(name):
             urls = [part.url(mirror) for mirror in mirrors] or [part.url()]
             file = RemoteFile(
@@ -163,6 +159,7 @@ def fetch_source(
                 part.tree,
                 algorithm="git tree",
                 digest_of=tree_id,
+                remedy="try again later or name a mirror with --mirror",
             )
             downloader.download(file, folder / file.name, on_progress)
             fetched.append(folder / file.name)

@@ -250,11 +250,13 @@ def _fetch(source: DataSource, wanted: Sequence[DataFile], folder: Path) -> list
 
 
 def _fetch_from_mirrors(source: DataSource, wanted: Sequence[DataFile], folder: Path) -> None:
-    with Downloader(_RETRIES, other_source="get it by hand") as downloader:
+    with Downloader(_RETRIES) as downloader:
         for file in wanted:
             archive = f"{file.name}.gz"
             urls = tuple(mirror + archive for mirror in source.mirrors)
-            remote = RemoteFile(archive, urls, file.gzip_md5, algorithm="md5")
+            remote = RemoteFile(
+                archive, urls, file.gzip_md5, algorithm="md5", remedy="get it by hand"
+            )
             path = folder / archive
             if path.is_file() and _md5(path.read_bytes()) != file.gzip_md5:
                 # It lies in the cache, where nobody else put it.
