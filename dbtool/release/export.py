@@ -21,21 +21,15 @@ import pyarrow as pa
 from dbtool.core.contract import ARCHIVE_ROOT, OTHER_METRICS, archive_columns
 from dbtool.core.errors import DbtoolError, UsageError, first_sentence
 from dbtool.core.files import whole_output
+from dbtool.core.footer import Trial
 from dbtool.release.file_format import TAR_ENDINGS, FileFormat, file_format_of
-from dbtool.release.selection import (
-    OF_STUDY,
-    ExportedStudy,
-    ExportedTrial,
-    read_rows,
-    select,
-    trial_ids,
-)
+from dbtool.release.selection import OF_STUDY, ExportedStudy, read_rows, select, trial_ids
 from dbtool.store.relations import schema_statements
 from dbtool.store.releases import Releases
 from dbtool.store.statements import interruptible, sql_text, table_of
 
 Put = Callable[[str, bytes], None]
-OnTrials = Callable[[Sequence[ExportedTrial]], None]
+OnTrials = Callable[[Sequence[Trial]], None]
 
 _COPY = {
     FileFormat.PARQUET: "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2",
@@ -74,7 +68,7 @@ def export(
     studies, index = select(db, workload, batch_size, release)
     done, total = 0, sum(trial.measurements for study in studies for trial in study.trials)
 
-    def on_trials(trials: Sequence[ExportedTrial]) -> None:
+    def on_trials(trials: Sequence[Trial]) -> None:
         nonlocal done
         done += sum(trial.measurements for trial in trials)
         on_progress(done, total)
@@ -203,7 +197,7 @@ def study_json(study: ExportedStudy) -> dict[str, Any]:
     }
 
 
-def metadata_json(study: ExportedStudy, trial: ExportedTrial) -> dict[str, Any]:
+def metadata_json(study: ExportedStudy, trial: Trial) -> dict[str, Any]:
     """Return the contents of a metadata.json, without the part that the authors call internal."""
     parameters = {
         # The archive writes whole numbers without a decimal point.
@@ -296,7 +290,7 @@ def _columns(cursor: duckdb.DuckDBPyConnection, study: ExportedStudy) -> dict[st
 def _lines(
     cursor: duckdb.DuckDBPyConnection,
     study: ExportedStudy,
-    trials: Sequence[ExportedTrial],
+    trials: Sequence[Trial],
     columns: Mapping[str, str],
 ) -> Iterator[bytes]:
     """Yield the lines of each trial's measurements.csv after the header."""

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 from msgspec import Struct
 
+from dbtool.core.footer import Trial
 from dbtool.core.resources import query
 from dbtool.store.questions import chosen_studies
 from dbtool.store.releases import Releases
@@ -23,16 +24,6 @@ _INDEX = ("releases", "workloads", "studies", "trials")
 OF_STUDY = "release = $release AND workload = $workload AND batch_size = $batch_size"
 # The words in shards for numbers that JSON lacks.
 _NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
-
-
-class ExportedTrial(Struct, frozen=True):
-    """A trial of a study, as in the index of its release."""
-
-    trial_id: int
-    status: str
-    steps: int
-    metaparameters: dict[str, Any]
-    measurements: int
 
 
 class ExportedStudy(Struct, frozen=True):
@@ -47,16 +38,16 @@ class ExportedStudy(Struct, frozen=True):
     early_stopping: bool
     train_steps: int
     search_space: dict[str, Any]
-    trials: list[ExportedTrial]
+    trials: list[Trial]
 
     @property
     def keys(self) -> dict[str, str | int]:
         """The values that `OF_STUDY` selects the rows of the study by."""
         return {name: getattr(self, name) for name in ("release", "workload", "batch_size")}
 
-    def groups(self) -> Iterator[list[ExportedTrial]]:
+    def groups(self) -> Iterator[list[Trial]]:
         """Yield all trials in order, in groups whose measurements are read at once."""
-        group: list[ExportedTrial] = []
+        group: list[Trial] = []
         rows = 0
         for trial in self.trials:
             rows += trial.measurements
@@ -95,7 +86,7 @@ def select(
 def read_rows(
     cursor: duckdb.DuckDBPyConnection,
     study: ExportedStudy,
-    trials: Sequence[ExportedTrial],
+    trials: Sequence[Trial],
     columns: str,
     source: str = "measurements",
 ) -> pa.Table:
