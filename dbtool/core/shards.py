@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import numpy as np
@@ -108,10 +109,12 @@ def not_written(folder: Path, error: OSError) -> DbtoolError:
     )
 
 
-def read_footer(path: Path) -> Footer:
+def read_footer(source: Path | BinaryIO) -> Footer:
     """Read the footer of a shard; raise a FooterError where that is out of contract."""
-    with decoding(FooterError), open_file(path) as opened, pq.ParquetFile(opened) as file:
-        return _footer(file)
+    with decoding(FooterError):
+        opened = open_file(source) if isinstance(source, Path) else source
+        with opened, pq.ParquetFile(opened) as file:
+            return _footer(file)
 
 
 def read_tables(path: Path, columns: list[str] | None = None) -> Iterator[pa.Table]:

@@ -6,6 +6,7 @@ the shards that the killed one had not listed.
 
 import contextlib
 import hashlib
+import io
 import threading
 import time
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from dbtool.core.contract import shard_path
 from dbtool.core.errors import DbtoolError, UsageError
-from dbtool.core.files import finish, make_folder, remove_files, remove_unfinished, unfinished
+from dbtool.core.files import make_folder, remove_files, remove_unfinished, write_whole
 from dbtool.core.footer import Footer
 from dbtool.core.index import ClashError, Index
 from dbtool.core.manifest import (
@@ -101,19 +102,14 @@ class ReleaseWriter:
 
     def receive(self, content: bytes) -> Shard:
         """Write the bytes of a shard from elsewhere and add it; other bytes are a FooterError."""
+        footer = read_footer(io.BytesIO(content))
+        self.refuse_clash(footer)
+        sha256 = hashlib.sha256(content).hexdigest()
+        shard = Shard(shard_path(*footer.study.key, sha256), sha256, len(content), footer)
         try:
-            with unfinished(self.folder) as (file, temporary):
-                file.write(content)
-                file.flush()
-                footer = read_footer(temporary)
-                self.refuse_clash(footer)
-                sha256 = hashlib.sha256(content).hexdigest()
-                path = shard_path(*footer.study.key, sha256)
-                (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
-                finish(file, temporary, self.folder / path)
+            write_whole(self.folder / shard.path, content)
         except OSError as error:
             raise not_written(self.folder, error) from error
-        shard = Shard(path, sha256, len(content), footer)
         self.add(shard)
         return shard
 
