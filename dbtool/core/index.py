@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 
+from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.errors import DbtoolError
 from dbtool.core.footer import (
     STATUSES,
@@ -21,7 +22,7 @@ from dbtool.core.footer import (
     as_json,
     check_workload,
 )
-from dbtool.core.manifest import ReleaseFile
+from dbtool.core.manifest import MEASUREMENTS, ReleaseFile
 from dbtool.core.parquet import value_type
 from dbtool.core.shards import Shard
 
@@ -90,6 +91,16 @@ SCHEMAS = {
         ]
     ),
 }
+
+
+def column_types() -> dict[str, dict[str, str]]:
+    """Return the columns of a release's tables with their types in DuckDB, by table."""
+    schemas = {name.removesuffix(".parquet"): schema for name, schema in SCHEMAS.items()}
+    schemas[MEASUREMENTS] = shard_schema()
+    return {
+        table: {field.name: sql_type(field.type) for field in schema}
+        for table, schema in schemas.items()
+    }
 
 
 class ClashError(DbtoolError):

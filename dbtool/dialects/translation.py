@@ -16,9 +16,8 @@ from sqlglot.optimizer.pushdown_projections import pushdown_projections
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.simplify import simplify
 
-from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.errors import UsageError
-from dbtool.core.index import SCHEMAS
+from dbtool.core.index import column_types
 from dbtool.core.manifest import About
 from dbtool.dialects.expansion import SOURCE, definitions, namespace, written_out
 
@@ -128,7 +127,7 @@ def _valued(node: exp.Expr, values: Mapping[str, int | float | str]) -> exp.Expr
 
 def _resolved(query: exp.Query, releases: Sequence[About]) -> exp.Query:
     """Return a query with every column qualified by its table, in SQL that all engines have."""
-    schema: dict[str, object] = {namespace(each.release): _tables() for each in releases}
+    schema: dict[str, object] = {namespace(each.release): column_types() for each in releases}
     for each in query.find_all(exp.Query):
         _drop_empty_limit(each)
         if isinstance(each, exp.Select):
@@ -142,15 +141,6 @@ def _resolved(query: exp.Query, releases: Sequence[About]) -> exp.Query:
     whole = whole.transform(_without_joined_twins, copy=False)
     whole = whole.transform(_without_qualify, copy=False)
     return cast("exp.Query", pushdown_projections(whole))
-
-
-def _tables() -> dict[str, dict[str, str]]:
-    """Return the columns of the index's tables and of shards, with their types."""
-    tables = {name.removesuffix(".parquet"): each for name, each in SCHEMAS.items()}
-    return {
-        name: {field.name: sql_type(field.type) for field in schema}
-        for name, schema in (*tables.items(), ("measurements", shard_schema()))
-    }
 
 
 def _without_own_syntax(node: exp.Expr) -> exp.Expr:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.errors import UsageError
 from dbtool.core.http import check_url
-from dbtool.core.index import Index
+from dbtool.core.index import column_types
 from dbtool.core.manifest import MANIFEST, Manifest, encode_manifest
 from dbtool.core.resources import schema_text
 
@@ -85,17 +84,13 @@ def table_path(table: str) -> str:
 @functools.cache
 def published_columns() -> dict[str, tuple[PublishedColumn, ...]]:
     """Return the columns of workloads, studies, trials and measurements, by table."""
-    schemas = {
-        path.removesuffix(".parquet"): rows.schema for path, rows in Index().tables().items()
-    }
-    schemas[MEASUREMENTS_TABLE] = shard_schema()
     meanings = _comments() | _OTHER_MEANINGS
     return {
         table: tuple(
-            PublishedColumn(field.name, sql_type(field.type), meanings.get((table, field.name), ""))
-            for field in schema
+            PublishedColumn(name, kind, meanings.get((table, name), ""))
+            for name, kind in columns.items()
         )
-        for table, schema in schemas.items()
+        for table, columns in column_types().items()
     }
 
 

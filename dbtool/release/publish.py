@@ -20,7 +20,7 @@ from dbtool.core.files import (
     whole_output,
     write_whole,
 )
-from dbtool.core.index import STUDIES, TRIALS, WORKLOADS, Index
+from dbtool.core.index import TABLES, Index
 from dbtool.core.manifest import (
     CROISSANT,
     MANIFEST,
@@ -220,7 +220,7 @@ def script(about: About) -> str:
     index = [
         f"CREATE TEMP VIEW incoming AS SELECT {literals['release']} AS release, * FROM '{name}';\n"  # noqa: S608 (names of ours)
         f"{schema_text(f'index/{Path(name).stem}')}\nDROP VIEW incoming;"
-        for name in (WORKLOADS, STUDIES, TRIALS)
+        for name in TABLES
     ]
     template = Template(_SCRIPT.read_text(encoding="utf-8"))
     head = template.substitute(literals, index="\n".join(index), script=SCRIPT, shards=SHARDS)

@@ -17,15 +17,13 @@ import platformdirs
 import pyarrow as pa
 
 from dbtool.core.catalog import figure_curves
-from dbtool.core.contract import shard_schema, sql_type
 from dbtool.core.errors import DbtoolError
 from dbtool.core.files import whole_output
-from dbtool.core.index import SCHEMAS, STUDIES, TRIALS, WORKLOADS
-from dbtool.core.manifest import Manifest
+from dbtool.core.index import SCHEMAS, TABLES, column_types
+from dbtool.core.manifest import MEASUREMENTS, Manifest
 from dbtool.core.resources import schema_text
 from dbtool.store.statements import IS_1, sql_text
 
-_INDEX = (WORKLOADS, STUDIES, TRIALS)
 _CURVE_COLUMNS = {
     **dict.fromkeys(
         ("figure", "panel", "series", "workload", "metric", "metaparameter"), "VARCHAR"
@@ -58,7 +56,7 @@ def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[Ope
         row = (position, about.release, about.title, about.licence, about.citation)
         connection.execute("INSERT INTO stored.releases VALUES (?, ?, ?, ?, ?)", row)
     if releases:
-        for name in _INDEX:
+        for name in TABLES:
             connection.execute(f"DROP TABLE stored.{Path(name).stem}")
             tables = [(each.manifest.release, each.index[name]) for each in releases]
             _make_index(connection, name, tables)
@@ -88,7 +86,7 @@ def _make_empty(connection: duckdb.DuckDBPyConnection) -> None:
     if IS_1:
         # In a file, DuckDB 1 forgets which common table expressions are to be materialised.
         return _create_empty(connection)
-    statements = "\n".join([*map(_index_statement, _INDEX), *schema_statements()])
+    statements = "\n".join([*map(_index_statement, TABLES), *schema_statements()])
     key = hashlib.sha256(f"{duckdb.__version__} {statements}".encode()).hexdigest()[:32]
     kept = platformdirs.user_cache_path("dbtool") / "views" / f"{key}.duckdb"
     # It may be damaged, or removed by another version of dbtool just now.
@@ -121,7 +119,7 @@ def _create_empty(connection: duckdb.DuckDBPyConnection) -> None:
         "CREATE TABLE stored.releases "
         "(position INTEGER, release VARCHAR, title VARCHAR, licence VARCHAR, citation VARCHAR)"
     )
-    for name in _INDEX:
+    for name in TABLES:
         _make_index(connection, name, [("", SCHEMAS[name].empty_table())])
     connection.execute(f"CREATE VIEW stored.measurements AS {_measurements([])}")
     for statements in schema_statements():
@@ -164,5 +162,5 @@ def _measurements(releases: Sequence[OpenRelease]) -> str:
     ]
     if parts:
         return " UNION ALL BY NAME ".join(parts)
-    columns = [f"NULL::{sql_type(field.type)} AS {field.name}" for field in shard_schema()]
+    columns = [f"NULL::{kind} AS {name}" for name, kind in column_types()[MEASUREMENTS].items()]
     return f"SELECT NULL::VARCHAR AS release, {', '.join(columns)} WHERE false"
