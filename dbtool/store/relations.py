@@ -55,12 +55,7 @@ def make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[Ope
         about = each.manifest
         row = (position, about.release, about.title, about.licence, about.citation)
         connection.execute("INSERT INTO stored.releases VALUES (?, ?, ?, ?, ?)", row)
-    if releases:
-        for name in TABLES:
-            connection.execute(f"DROP TABLE stored.{Path(name).stem}")
-            tables = [(each.manifest.release, each.index[name]) for each in releases]
-            _make_index(connection, name, tables)
-    connection.execute(f"CREATE OR REPLACE VIEW stored.measurements AS {_measurements(releases)}")
+    _make_relations(connection, releases)
 
 
 def schema_statements() -> Iterator[str]:
@@ -119,9 +114,7 @@ def _create_empty(connection: duckdb.DuckDBPyConnection) -> None:
         "CREATE TABLE stored.releases "
         "(position INTEGER, release VARCHAR, title VARCHAR, licence VARCHAR, citation VARCHAR)"
     )
-    for name in TABLES:
-        _make_index(connection, name, [("", SCHEMAS[name].empty_table())])
-    connection.execute(f"CREATE VIEW stored.measurements AS {_measurements([])}")
+    _make_relations(connection, [])
     for statements in schema_statements():
         connection.execute(statements)
 
@@ -131,19 +124,22 @@ def _index_statement(name: str) -> str:
     return schema_text(f"index/{Path(name).stem}")
 
 
-def _make_index(
-    connection: duckdb.DuckDBPyConnection, name: str, tables: Sequence[tuple[str, pa.Table]]
-) -> None:
-    """Create the relation of one of the index's tables, from each release's name and table."""
-    parts = []
-    for position, (release, table) in enumerate(tables):
-        connection.register(f"incoming_{position}", table)
-        parts.append(f"SELECT {sql_text(release)} AS release, * FROM incoming_{position}")  # noqa: S608 (quoted)
-    connection.execute(f"CREATE TEMP VIEW incoming AS {' UNION ALL '.join(parts)}")
-    connection.execute(_index_statement(name))
-    connection.execute("DROP VIEW incoming")
-    for position in range(len(tables)):
-        connection.unregister(f"incoming_{position}")
+def _make_relations(connection: duckdb.DuckDBPyConnection, releases: Sequence[OpenRelease]) -> None:
+    """Create the relations of the releases' rows, in place of those that are there."""
+    for name in TABLES:
+        tables = [(each.manifest.release, each.index[name]) for each in releases]
+        parts: list[str] = []
+        for release, table in tables or [("", SCHEMAS[name].empty_table())]:
+            incoming = f"incoming_{len(parts)}"
+            connection.register(incoming, table)
+            parts.append(f"SELECT {sql_text(release)} AS release, * FROM {incoming}")  # noqa: S608 (quoted)
+        connection.execute(f"CREATE TEMP VIEW incoming AS {' UNION ALL '.join(parts)}")
+        connection.execute(f"DROP TABLE IF EXISTS stored.{Path(name).stem}")
+        connection.execute(_index_statement(name))
+        connection.execute("DROP VIEW incoming")
+        for position in range(len(parts)):
+            connection.unregister(f"incoming_{position}")
+    connection.execute(f"CREATE OR REPLACE VIEW stored.measurements AS {_measurements(releases)}")
 
 
 def _measurements(releases: Sequence[OpenRelease]) -> str:
