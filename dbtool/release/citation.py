@@ -3,9 +3,8 @@
 import contextlib
 import datetime as dt
 import hashlib
-import json
+import math
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,8 @@ from dbtool.sources.archive.published import ARCHIVE_CITATION
 from dbtool.store.questions import index_question
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dbtool.core.shards import Shard
     from dbtool.store.releases import Releases
 
@@ -160,39 +161,36 @@ def _newest_day(shards: "Sequence[Shard]") -> str | None:
 
 def citation_cff(citation: Citation, licence: str | None) -> str:
     """Return the text of CITATION.cff."""
-    lines = [
-        "cff-version: 1.2.0",
-        "message: If you use these measurements, please cite them as below.",
-        "type: dataset",
-        f"title: {yaml_text(citation.title)}",
-        "authors:",
-        *(line for name in citation.authors for line in _author(name)),
-        f"version: {yaml_text(citation.version)}",
-    ]
-    # A year alone is not a date there.
-    if citation.date and len(citation.date) > len("2025"):
-        lines.append(f"date-released: {citation.date}")
-    if licence in LICENCES:
-        lines.append(f"license: {licence}")
-    for name, value in (("doi", citation.doi), ("url", citation.url)):
-        if value:
-            lines.append(f"{name}: {yaml_text(value)}")
-    return "\n".join(lines) + "\n"
+    date = citation.date or ""
+    content = {
+        "cff-version": "1.2.0",
+        "message": "If you use these measurements, please cite them as below.",
+        "type": "dataset",
+        "title": citation.title,
+        "authors": [_author(name) for name in citation.authors],
+        "version": citation.version,
+        # A year alone is not a date there.
+        "date-released": dt.date.fromisoformat(date) if len(date) > len("2025") else None,
+        "license": licence if licence in LICENCES else None,
+        "doi": citation.doi,
+        "url": citation.url,
+    }
+    return as_yaml({name: value for name, value in content.items() if value})
 
 
-def _author(name: str) -> Iterator[str]:
-    """Yield the lines of an author: a person where a comma follows the family name."""
+def _author(name: str) -> dict[str, str]:
+    """Return an author: a person where a comma follows the family name."""
     family, comma, given = name.partition(",")
     if comma and given.strip():
-        yield f"  - family-names: {yaml_text(family.strip())}"
-        yield f"    given-names: {yaml_text(given.strip())}"
-    else:
-        yield f"  - name: {yaml_text(name)}"
+        return {"family-names": family.strip(), "given-names": given.strip()}
+    return {"name": name}
 
 
-def yaml_text(text: str) -> str:
-    """Return a text for YAML, as JSON's strings are YAML's too."""
-    return json.dumps(text, ensure_ascii=False)
+def as_yaml(content: dict[str, Any]) -> str:
+    """Return names and values as YAML, in order."""
+    import yaml
+
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=math.inf)
 
 
 def check_licence(licence: str) -> None:

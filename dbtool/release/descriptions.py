@@ -19,7 +19,7 @@ from dbtool.core.errors import counted
 from dbtool.core.index import STUDIES, TRIALS, WORKLOADS
 from dbtool.core.manifest import Manifest, ReleaseFile
 from dbtool.core.shards import Shard
-from dbtool.release.citation import LICENCES, Citation, licence_url, yaml_text
+from dbtool.release.citation import LICENCES, Citation, as_yaml, licence_url
 from dbtool.release.layout import (
     BIBTEX,
     CITATION,
@@ -104,33 +104,34 @@ def card(
         "measurements": counted(measurements, "measurement"),
     }
     body = Template(_asset("card.md")).substitute(parts)
-    header = "\n".join(_header(manifest, measurements))
-    return f"---\n{header}\n---\n\n{body}"
+    return f"---\n{as_yaml(_header(manifest, measurements))}---\n\n{body}"
 
 
 def _asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
-def _header(manifest: Manifest, measurements: int) -> Iterator[str]:
-    """Yield the lines of YAML that Hugging Face reads."""
+def _header(manifest: Manifest, measurements: int) -> dict[str, Any]:
+    """Return what Hugging Face reads."""
     licence = manifest.licence or ""
     known = LICENCES.get(licence)
-    yield f"license: {known or 'other'}"
-    if known is None:
-        # In a form such as my-license-1.0.
-        name = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-")
-        yield f"license_name: {yaml_text(name or 'other')}"
-    yield f"pretty_name: {yaml_text(manifest.title or manifest.release)}"
-    yield f"size_categories:\n- {_size(measurements)}"
-    yield "tags:"
-    yield from (f"- {tag}" for tag in _TAGS)
-    yield "configs:"
-    for table in (MEASUREMENTS_TABLE, *(name for name in MEANINGS if name != MEASUREMENTS_TABLE)):
-        yield f"- config_name: {table}"
-        if table == MEASUREMENTS_TABLE:
-            yield "  default: true"
-        yield f'  data_files: "{table_path(table)}"'
+    # In a form such as my-license-1.0.
+    own = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-") or "other"
+    return {
+        "license": known or "other",
+        **({} if known else {"license_name": own}),
+        "pretty_name": manifest.title or manifest.release,
+        "size_categories": [_size(measurements)],
+        "tags": list(_TAGS),
+        "configs": [
+            {
+                "config_name": table,
+                **({"default": True} if table == MEASUREMENTS_TABLE else {}),
+                "data_files": table_path(table),
+            }
+            for table in sorted(MEANINGS, key=lambda name: name != MEASUREMENTS_TABLE)
+        ],
+    }
 
 
 def _size(rows: int) -> str:
