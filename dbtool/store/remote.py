@@ -140,19 +140,16 @@ class RemoteFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         opened.read(0)
         return opened
 
-    def size(self, path: str) -> int:
-        """Return the size of a shard in bytes."""
-        return self._shards[self._strip_protocol(path)].bytes
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """Return what is known of a shard, without fetching it."""
+        shard = self._shards.get(self._strip_protocol(path))
+        if shard is None:
+            raise FileNotFoundError(path)
+        return {"name": path, "type": "file", "size": shard.bytes}
 
     def glob(self, path: str, **_: Any) -> list[str]:
         """Return the shard of exactly that name; patterns have no meaning here."""
-        return [path] if self.exists(path) else []
-
-    def exists(self, path: str, **_: Any) -> bool:
-        """Whether there is such a shard."""
-        return self._strip_protocol(path) in self._shards
-
-    isfile = exists
+        return [path] if self.isfile(path) else []
 
     def modified(self, path: str) -> dt.datetime:  # noqa: ARG002 (one answer for all)
         """Return the time of the last change, the same for all shards."""
