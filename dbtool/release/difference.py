@@ -53,9 +53,7 @@ def diff(
     to_goal = {"metric": metric, "goal": goal, "trials": require_whole("trials", trials)}
     with duckdb.connect() as connection:
         for name, side in (("a", first), ("b", second)):
-            connection.register("incoming", _facts(side, to_goal))
-            connection.execute(f"CREATE TABLE {name} AS FROM incoming")
-            connection.unregister("incoming")
+            connection.from_arrow(_facts(side, to_goal)).create(name)
         return Result(table_of(connection, query("differences", "diff"), {}))
 
 

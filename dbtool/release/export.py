@@ -145,9 +145,7 @@ def _write_database(path: Path, relations: Mapping[str, pa.Table | pa.RecordBatc
     with duckdb.connect(str(path), config=_STORAGE) as connection:
         connection.execute("CREATE SCHEMA stored")
         for name, incoming in relations.items():
-            connection.register("incoming", incoming)
-            connection.execute(f"CREATE TABLE stored.{name} AS FROM incoming")
-            connection.unregister("incoming")
+            connection.from_arrow(incoming).create(f"stored.{name}")
         for statements in schema_statements():
             connection.execute(statements)
 
