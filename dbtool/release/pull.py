@@ -152,9 +152,9 @@ def _check_folder(folder: Path, release: str) -> None:
     """Raise an error for a folder with other contents, or with local additions to the release."""
     if not is_folder(folder) and status_of(folder) is not None:
         raise UsageError(f"{folder} is a file: {_OTHER}")
-    if is_folder(folder / _COMING) or not entries(folder):
-        return
     if not is_release(folder):
+        if is_folder(folder / _COMING) or not entries(folder):
+            return
         raise UsageError(f"{folder} holds something else: {_OTHER}")
     try:
         held = read_manifest(folder)
@@ -162,6 +162,9 @@ def _check_folder(folder: Path, release: str) -> None:
         return  # it is damaged, and is downloaded again
     if held.release != release:
         raise UsageError(f"{folder} holds another release, {held.release}: {_OTHER}")
+    with contextlib.suppress(DbtoolError):
+        if read_manifest(folder / _COMING) == held:
+            return  # its files were being replaced
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if (folder / SUMS).read_text() == sums(held):
             return

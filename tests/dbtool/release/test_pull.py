@@ -134,6 +134,29 @@ def test_another_state_comes_whole_or_not_at_all(server, tmp_path):
         assert sent == set(bytes_of(state)) - set(before)
 
 
+def test_what_was_added_after_a_pull_that_failed_is_not_lost(server, tmp_path):
+    out = tmp_path / "pulled"
+    pulled(server, out)
+    server.folder = published(add_letters(write_shards(tmp_path / "newer")), tmp_path / "a")
+    server.faults.statuses["workloads.parquet"] = [404]
+    with pytest.raises(DbtoolError, match="the server answers 404 Not Found"):
+        pulled(server, out)
+    assert (out / ".pulling").is_dir()
+    server.faults.statuses.clear()
+    write_shard(out, workload="mine/fc_64/sgd")
+    before = bytes_of(out)
+    with pytest.raises(UsageError, match="with what was added to it here, which would be lost"):
+        pulled(server, out)
+    assert bytes_of(out) == before
+    with (
+        serving_release(
+            published(write_shards(tmp_path / "b", release="other"), tmp_path / "c")
+        ) as b,
+        pytest.raises(UsageError, match="holds another release"),
+    ):
+        pulled(b, out)
+
+
 def test_other_folders_are_left_alone(server, tmp_path):
     other = published(write_shards(tmp_path / "other", release="other"), tmp_path / "out")
     with pytest.raises(UsageError, match="holds another release, other"):
