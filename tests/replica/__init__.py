@@ -5,7 +5,7 @@ writes studies as .tar.bz2, .tar.gz, .tar or a folder, and returns the answers t
 """
 
 from .plan import StudyPlan, plan_study, published_plans
-from .study import StudyTruth, Truth
+from .study import Truth
 from .writer import write_archive
 
-__all__ = ["StudyPlan", "StudyTruth", "Truth", "plan_study", "published_plans", "write_archive"]
+__all__ = ["StudyPlan", "Truth", "plan_study", "published_plans", "write_archive"]

@@ -24,7 +24,7 @@ class StudyPlan:
     The best of its first `trial_limit` COMPLETE trials gets past the goal, a decimal of at most six
     digits, at `steps_to_goal`; None: none does. Most COMPLETE trials end at `last_step`, with so
     many evaluations after the one of step 0; `train_steps`, as study.json gives it, is 0 for a
-    budget of time. Where it is odd, some files are unusual, as `study.KINDS` lists, and a
+    budget of time. Where it is odd, some files are unusual, as `study.Oddity` says, and a
     metaparameter is searched that the published studies do not have.
     """
 

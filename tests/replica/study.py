@@ -18,55 +18,43 @@ Member: TypeAlias = tuple[str, bytes | None]  # a path, and the contents of a fi
 ROOT = "batch_science"
 MOST_METAPARAMETERS = 6
 _TRAPPED = 6  # the fewest COMPLETE trials that traps are set among
-# Kind to the status of the trial that gets it. None of them moves a study's answers.
-KINDS = {
-    "empty": "INFEASIBLE",  # no byte
-    "header_only": "INFEASIBLE",
-    "inf": "INFEASIBLE",  # the last line's values
-    "missing": "COMPLETE",  # no values in the first line but one, and none but the goal's in others
-    "repeated": "COMPLETE",  # the last line twice
-    "unsorted": "COMPLETE",  # the last three lines in descending order
-    "unknown_metric": "COMPLETE",  # a column more
-    "short_numbers": "COMPLETE",  # decimals without their trailing zeros, or with an exponent
-}
-FEWEST_LINES = {"missing": 6, "unsorted": 3, "repeated": 2}
-
-
-@dataclass(frozen=True)
-class StudyTruth:
-    """What a study of a made-up archive holds, by the authors' rules.
-
-    Attributes:
-        plan: the study.
-        measurements: lines of all measurements.csv, headers left out.
-        steps_to_result: ceil(S_min * (1 + B_crit / B)), at which the first of the first
-            `trial_limit` COMPLETE trials is strictly past the goal; None where none gets there.
-    """
-
-    plan: StudyPlan
-    measurements: int
-    steps_to_result: int | None
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What a made-up archive holds: its studies, in the order they were asked for."""
+    """What a made-up archive holds.
 
-    studies: tuple[StudyTruth, ...]
+    Attributes:
+        studies: in the order they were asked for; each says what it must answer.
+        measurements: lines of all measurements.csv, headers left out.
+    """
+
+    studies: tuple[StudyPlan, ...]
+    measurements: int
 
     @property
     def trials(self) -> int:
         """How many trials were written."""
-        return sum(study.plan.trials for study in self.studies)
-
-    @property
-    def measurements(self) -> int:
-        """How many measurements were written."""
-        return sum(study.measurements for study in self.studies)
+        return sum(study.trials for study in self.studies)
 
 
-def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], StudyTruth]:
-    """Draws a study: its folders and files, the trials by trial id, and what they hold."""
+@dataclass(frozen=True)
+class Oddity:
+    """An unusual file, which moves none of a study's answers.
+
+    Attributes:
+        status: of the trial that gets it.
+        written: from the header and the lines of a usual file.
+        fewest_lines: of a file that it can be made of.
+    """
+
+    status: str
+    written: Callable[[bytes, bytes], bytes]
+    fewest_lines: int = 1
+
+
+def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], int]:
+    """Draws a study: its folders and files, trials by trial id, and how many measurements."""
     rng = plan.rng(seed)
     statuses = rng.permutation(
         ["COMPLETE"] * plan.complete
@@ -86,11 +74,6 @@ def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], StudyTruth]:
         metric_columns(plan),
     )
     metadata = _metadata(plan, trial_ids, statuses, steps, course, rng)
-    truth = StudyTruth(
-        plan,
-        measurements=sum(max(0, text.count(b"\n") - 1) for text in texts),
-        steps_to_result=plan.steps_to_goal if plan.complete else None,
-    )
     folder = f"{ROOT}/{plan.path}"
     members: list[Member] = [(folder, None), (f"{folder}/study.json", _json(plan.study_json()))]
     for trial_id, described, text in zip(trial_ids, metadata, texts, strict=True):
@@ -100,7 +83,7 @@ def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], StudyTruth]:
             (f"{trial}/metadata.json", _json(described)),
             (f"{trial}/measurements.csv", text),
         ]
-    return members, truth
+    return members, sum(max(0, text.count(b"\n") - 1) for text in texts)
 
 
 def _csv_lines(
@@ -159,17 +142,17 @@ def _course(
 
 def _oddities(
     plan: StudyPlan, statuses: NDArray[np.str_], steps: Ints, course: Course
-) -> dict[int, str]:
+) -> dict[int, Oddity]:
     """Which trials get an unusual file, by position; never one that gets to the goal first."""
-    found: dict[int, str] = {}
+    found: dict[int, Oddity] = {}
     first = -1 if plan.steps_to_goal is None else np.searchsorted(steps, plan.steps_to_goal)
-    for kind, status in KINDS.items() if plan.odd else ():
-        for index in reversed(np.flatnonzero(statuses == status).tolist()):
+    for odd in _ODDITIES if plan.odd else ():
+        for index in reversed(np.flatnonzero(statuses == odd.status).tolist()):
             plain = (
                 index not in found and first != course.crossing[index] and course.equal[index] < 0
             )
-            if plain and course.length[index] >= FEWEST_LINES.get(kind, 1):
-                found[index] = kind
+            if plain and course.length[index] >= odd.fewest_lines:
+                found[index] = odd
                 break
     return found
 
@@ -216,7 +199,7 @@ def _json(value: object) -> bytes:
 def _finish(
     texts: Sequence[bytes],
     statuses: Sequence[str],
-    kinds: Mapping[int, str],
+    oddities: Mapping[int, Oddity],
     columns: Sequence[str],
 ) -> list[bytes]:
     """Whole files from the lines of each trial: header, nan where training diverged, oddities."""
@@ -224,8 +207,8 @@ def _finish(
     finished = []
     for index, (text, status) in enumerate(zip(texts, statuses, strict=True)):
         lines = _last_line(text, b"nan") if status == "INFEASIBLE" else text
-        kind = kinds.get(index)
-        finished.append(_ODD[kind](header, lines) if kind else header + lines)
+        odd = oddities.get(index)
+        finished.append(odd.written(header, lines) if odd else header + lines)
     return finished
 
 
@@ -236,6 +219,7 @@ def _last_line(text: bytes, value: bytes) -> bytes:
 
 
 def _missing(header: bytes, text: bytes) -> bytes:
+    """Without values in the first line but one, and in others with none but the goal's."""
     names = header.rstrip(b"\n").split(b",")
     lines = text.splitlines()
     for number in range(1, len(lines), 2):
@@ -245,10 +229,6 @@ def _missing(header: bytes, text: bytes) -> bytes:
                 cells[column] = b""
         lines[number] = b",".join(cells)
     return header + b"\n".join(lines) + b"\n"
-
-
-def _repeated(header: bytes, text: bytes) -> bytes:
-    return header + text + text.splitlines(keepends=True)[-1]
 
 
 def _unsorted(header: bytes, text: bytes) -> bytes:
@@ -262,6 +242,7 @@ def _unknown_metric(header: bytes, text: bytes) -> bytes:
 
 
 def _short_numbers(header: bytes, text: bytes) -> bytes:
+    """Decimals without their trailing zeros, or with an exponent."""
     lines = []
     for line in text.splitlines():
         step, *cells = line.split(b",")
@@ -271,13 +252,14 @@ def _short_numbers(header: bytes, text: bytes) -> bytes:
     return header + b"".join(lines)
 
 
-_ODD: Mapping[str, Callable[[bytes, bytes], bytes]] = {
-    "empty": lambda _header, _text: b"",
-    "header_only": lambda header, _text: header,
-    "inf": lambda header, text: header + _last_line(text, b"inf"),
-    "missing": _missing,
-    "repeated": _repeated,
-    "unsorted": _unsorted,
-    "unknown_metric": _unknown_metric,
-    "short_numbers": _short_numbers,
-}
+_ODDITIES = (
+    Oddity("INFEASIBLE", lambda _header, _text: b""),
+    Oddity("INFEASIBLE", lambda header, _text: header),
+    Oddity("INFEASIBLE", lambda header, text: header + _last_line(text, b"inf")),
+    Oddity("COMPLETE", _missing, 6),
+    # The last line twice.
+    Oddity("COMPLETE", lambda header, text: header + text + text.splitlines(keepends=True)[-1], 2),
+    Oddity("COMPLETE", _unsorted, 3),
+    Oddity("COMPLETE", _unknown_metric),
+    Oddity("COMPLETE", _short_numbers),
+)

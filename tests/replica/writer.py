@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, TypeVar
 import numpy as np
 
 from .plan import StudyPlan
-from .study import ROOT, Member, StudyTruth, Truth, make_study
+from .study import ROOT, Member, Truth, make_study
 
 Layout: TypeAlias = Literal["tar.bz2", "tar.gz", "tar", "folder"]
 Order: TypeAlias = Literal["sorted", "shuffled", "interleaved"]
@@ -33,7 +33,7 @@ def write_archive(
     order: Order = "sorted",
     processes: int = 1,
 ) -> Truth:
-    """Writes an archive and returns the answers planted in it.
+    """Writes an archive and returns what it holds.
 
     Args:
         dest: the file to write; for a folder, where the folder batch_science is put.
@@ -53,20 +53,20 @@ def write_archive(
     placed = [plans[position] for position in positions]
     together = TOGETHER if order == "interleaved" else 1
     groups = [placed[start : start + together] for start in range(0, len(placed), together)]
-    truths: dict[str, StudyTruth] = {}
+    measurements = 0
     if layout == "folder":
         for members, found in _work(partial(_members, seed=seed, order=order), groups, processes):
-            truths.update(found)
+            measurements += found
             _write_folder(dest, members)
     else:
         pack = partial(_pack, seed=seed, order=order, layout=layout)
         with dest.open("wb") as file:
             file.write(_compressed(_headers([(ROOT, None)]), layout))
             for data, found in _work(pack, groups, processes):
-                truths.update(found)
+                measurements += found
                 file.write(data)
             file.write(_compressed(END, layout))
-    return Truth(tuple(truths[plan.path] for plan in plans))
+    return Truth(plans, measurements)
 
 
 def _work(
@@ -81,27 +81,20 @@ def _work(
         yield from pool.map(make, groups)
 
 
-def _pack(
-    plans: list[StudyPlan], *, seed: int, order: Order, layout: Layout
-) -> tuple[bytes, dict[str, StudyTruth]]:
-    """Part of a tar file, compressed by itself where the layout asks for it."""
-    members, truths = _members(plans, seed=seed, order=order)
-    return _compressed(_headers(members), layout), truths
+def _pack(plans: list[StudyPlan], *, seed: int, order: Order, layout: Layout) -> tuple[bytes, int]:
+    """Part of a tar file, compressed by itself where asked for, and how many measurements."""
+    members, measurements = _members(plans, seed=seed, order=order)
+    return _compressed(_headers(members), layout), measurements
 
 
-def _members(
-    plans: list[StudyPlan], *, seed: int, order: Order
-) -> tuple[list[Member], dict[str, StudyTruth]]:
-    """The members of some studies in the order asked for, and the studies' answers by path."""
-    members: list[Member] = []
-    truths = {}
-    for plan in plans:
-        files, truths[plan.path] = make_study(plan, seed)
-        members += files
+def _members(plans: list[StudyPlan], *, seed: int, order: Order) -> tuple[list[Member], int]:
+    """The members of some studies in the order asked for, and how many measurements these have."""
+    made = [make_study(plan, seed) for plan in plans]
+    members = [member for files, _ in made for member in files]
     if order != "sorted":
         order_rng = plans[0].rng(seed + 1)
         members = [members[position] for position in order_rng.permutation(len(members))]
-    return members, truths
+    return members, sum(measurements for _, measurements in made)
 
 
 def _headers(members: Iterable[Member]) -> bytes:

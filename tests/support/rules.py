@@ -187,9 +187,7 @@ def grid(studies: Iterable[StudyFrames], name: str, metric: str, goal: str) -> l
     return sorted(rows, key=lambda row: (OUTCOMES.index(row[0]), row[1], row[5]))
 
 
-def reading(
-    study: StudyFrames, metric: str, goal: str, *, first: int, most_points: int = 200
-) -> list[Row]:
+def reading(study: StudyFrames, metric: str, goal: str, *, first: int) -> list[Row]:
     """(trial id, step, value, whether the trial is the best, whether the point is read off)."""
     best = steps_to_result(study, metric, goal, first=first)
     rows: list[Row] = []
@@ -197,17 +195,17 @@ def reading(
         read = best[0] if best is not None and best[1] == trial_id else None
         rows += [
             (trial_id, step, float(value), read is not None, step == read)
-            for step, value in thinned(points_of(study, trial_id, metric), read, most_points)
+            for step, value in thinned(points_of(study, trial_id, metric), read, 200)
         ]
     return rows
 
 
 def learning_curve(
-    study: StudyFrames, split: str, metric: str, goal: str, *, first: int = 100
+    study: StudyFrames, split: str, metric: str, goal: str
 ) -> tuple[int | None, list[Row]]:
     """The trial that stands for a study, and (step, value, whether it is read off) of a split."""
-    best = steps_to_result(study, metric, goal, first=first)
-    nearest = best_row(study, metric, first=first)
+    best = steps_to_result(study, metric, goal)
+    nearest = best_row(study, metric)
     if nearest is None:
         return None, []
     trial_id = nearest[2] if best is None else best[1]
