@@ -15,7 +15,8 @@ import pytest
 import typer.main
 
 from dbtool.cli.main import app
-from tests.support.documents import CHECKOUT, DOCUMENTS, blocks
+from tests.support.documents import DOCUMENTS, blocks
+from tests.support.programs import CHECKOUT
 from tests.support.published import write_shards
 from tests.support.release_server import serving_release
 

@@ -1,8 +1,6 @@
 """Programs that one process has compiled and the next one takes."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import jax
 import pytest
 
 from producers.devices import keep_compiled
+from tests.support.programs import run_python
 
 # Compiles a program, and prints how often JAX found one in its cache and how often it did not.
 COMPILE = """
@@ -26,15 +25,10 @@ print(*(sum(event.endswith(f"cache_{end}") for event in events) for end in ("hit
 
 def found_and_not_found(home: Path) -> tuple[int, int]:
     """Programs that a process of a user whose cache is there finds, and does not."""
-    process = subprocess.run(
-        [sys.executable, "-W", "error", "-c", COMPILE],
-        env={name: value for name, value in os.environ.items() if name[:4] != "JAX_"}
-        | {"XDG_CACHE_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert process.stderr == ""
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "JAX_"}
+    environment["XDG_CACHE_HOME"] = str(home)
+    process = run_python("-W", "error", "-c", COMPILE, env=environment)
+    assert (process.returncode, process.stderr) == (0, "")
     hits, misses = map(int, process.stdout.split())
     return hits, misses
 

@@ -2,9 +2,9 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+from tests.support.programs import CHECKOUT
+
 DOCUMENTS = {
     path.name: path for path in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md")))
 }

@@ -17,8 +17,8 @@ import pytest
 
 from tests.support.browser import needs_browser
 from tests.support.explorer import REQUIRED, needs_explorer
+from tests.support.programs import CHECKOUT
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 BUNDLED = CHECKOUT / "data" / "replication"
 # The machine may have other things to do.
 PATIENCE_MS = 30_000

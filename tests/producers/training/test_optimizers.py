@@ -2,8 +2,6 @@
 
 import itertools
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 
 from producers.training.optimizers import OPTIMIZERS
+from tests.support.programs import run_python
 from tests.support.slow import quick_few
 
 Values = dict[str, float]
@@ -287,4 +286,4 @@ def test_search_spaces_are_read_without_jax():
     program = (
         "import sys, producers.training.optimizers; assert not {'jax', 'optax'} & {*sys.modules}"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    assert run_python("-c", program).returncode == 0

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tests.support.explorer_browser import CHECKOUT, expect, needs_explorer_browser
+from tests.support.explorer_browser import expect, needs_explorer_browser
+from tests.support.programs import CHECKOUT
 
 pytestmark = needs_explorer_browser
 SGD = "replication:mnist/fc_1024/sgd"

@@ -5,8 +5,6 @@ import io
 import json
 import shutil
 import socket
-import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,6 +19,7 @@ from producers.datasets.mnist import locate as module
 from producers.datasets.mnist.locate import SOURCES, DataSource, DebianPackage
 from producers.datasets.mnist.locate import locate as locate_files
 from tests.support.image_files import SmallDataset, numbered_images
+from tests.support.programs import run_python
 from tests.support.release_server import ReleaseServer, serving_release
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
@@ -131,8 +130,7 @@ def test_importing_the_package_imports_neither_jax_nor_httpx():
     code = (
         "import sys, producers.datasets.registry; print({'jax', 'httpx', 'PIL'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert run_python("-c", code).stdout.strip() == "set()"
 
 
 @pytest.fixture
