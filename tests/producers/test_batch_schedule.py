@@ -14,8 +14,6 @@ from dbtool.core.errors import DbtoolError, UsageError
 from producers.branches import branched_studies
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
-from producers.sweep.events import SweepEvents
-from producers.sweep.run import run_sweep
 from producers.training.checkpoints import Interrupted
 from producers.workloads.batch_schedule import refuse_batch_schedule, scheduled
 from producers.workloads.definition import EvaluationRule
@@ -148,16 +146,9 @@ def test_trials_are_the_same_until_batches_grow(releases):
 # While batches have the first size and the second, and where the third begins.
 @pytest.mark.parametrize(("calls", "step"), [(2, 6), (5, 14), (7, 20)])
 def test_an_interrupted_sweep_goes_on_bit_for_bit(calls, step, releases, made_up_mnist, tmp_path):
-    study = replace(grown_study(), least_trials=2, replacement=made_up_mnist, release="grown")
-    done: list[int] = []
-    events = SweepEvents(
-        on_block=lambda *_: None,
-        on_steps=done.append,
-        on_shard=lambda _: None,
-        stopping=lambda: len(done) == calls,
-    )
+    study = replace(grown_study(), release="grown")
     with pytest.raises(Interrupted) as stopped:
-        run_sweep([study], tmp_path, SweepOptions(block=2), events)
+        sweep(study, tmp_path, made_up_mnist, trials=2, calls=calls)
     assert stopped.value.step == step
     assert sweep(study, tmp_path, made_up_mnist, trials=2) == [(0, 1)]
     assert_same_rows(tmp_path, releases / "grown")

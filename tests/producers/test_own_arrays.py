@@ -7,7 +7,6 @@ import pytest
 
 from dbtool.core.errors import UsageError
 from dbtool.database import open_database
-from producers.configuration import SweepOptions
 from producers.datasets.forms import ArrayForm
 from producers.workloads.definition import Workload
 from producers.workloads.own import load_own
@@ -107,7 +106,7 @@ def plane() -> tuple[list[float], list[float]]:
 
 def trained(workload: Workload, out: Path) -> None:
     (study,) = planned(workload, trials=1)
-    sweep_all([study], out, None, SweepOptions())
+    sweep_all([study], out, None)
 
 
 @pytest.fixture

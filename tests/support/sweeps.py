@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from dbtool.core.checks import read_toml
-from dbtool.core.contract import study_path
 from dbtool.core.manifest import MANIFEST, is_release, read_manifest
 from dbtool.core.release import shard_paths
 from dbtool.core.shards import read_footer, read_tables
@@ -93,43 +92,41 @@ def sweep(
     trials: int,
     feasible: int = 0,
     stop_after: int | None = None,
+    calls: int | None = None,
     **options: Any,
 ) -> list[tuple[int, ...]]:
     """Runs a sweep in this process, in blocks of 2 unless the options say otherwise.
 
-    Returns the blocks of trials that it trained; raises StoppedError after `stop_after` of them.
+    Returns the blocks of trials that it trained; raises StoppedError after `stop_after` of them,
+    and Interrupted, as Ctrl-C does, after so many calls of its program.
     """
-    return sweep_all(
-        [replace(study, least_trials=trials, feasible_trials=feasible)],
-        out,
-        data,
-        SweepOptions(**({"block": 2} | options)),
-        stop_after,
-    )
+    study = replace(study, least_trials=trials, feasible_trials=feasible)
+    found = SweepOptions(**({"block": 2} | options))
+    return sweep_all([study], out, data, found, stop_after=stop_after, calls=calls)
 
 
 def sweep_all(
     studies: Sequence[StudyPlan],
     out: Path,
     data: Path | None,
-    options: SweepOptions,
+    options: SweepOptions | None = None,
+    *,
     stop_after: int | None = None,
+    calls: int | None = None,
 ) -> list[tuple[int, ...]]:
     """Runs a sweep of studies as they are, otherwise as `sweep`."""
     configure_devices()
     trained: list[tuple[int, ...]] = []
+    done: list[int] = []
 
     def on_block(_: StudyPlan, trial_ids: Sequence[int]) -> None:
         if stop_after is not None and len(trained) == stop_after:
             raise StoppedError
         trained.append(tuple(trial_ids))
 
-    run_sweep(
-        [replace(study, replacement=data) for study in studies],
-        out,
-        options,
-        SweepEvents(on_block=on_block, on_steps=lambda _: None, on_shard=lambda _: None),
-    )
+    events = SweepEvents(on_block, done.append, lambda _: None, stopping=lambda: len(done) == calls)
+    studies = [replace(study, replacement=data) for study in studies]
+    run_sweep(studies, out, options or SweepOptions(), events)
     return trained
 
 
@@ -149,12 +146,21 @@ def rows(out: Path) -> dict[str, np.ndarray]:
     }
 
 
-def assert_same_rows(left: Path, right: Path, *, relative: float = 0.0) -> None:
-    """Asserts that two sweeps hold the same rows, values to a relative tolerance, NaN as equal."""
+def assert_same_rows(left: Path, right: Path) -> None:
+    """Asserts that two sweeps hold the same rows, bit for bit; NaN is equal to itself."""
     ours, theirs = rows(left), rows(right)
     assert list(ours) == list(theirs)
     for name, values in ours.items():
-        np.testing.assert_allclose(values, theirs[name], rtol=relative, atol=relative, err_msg=name)
+        np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+
+
+def assert_same_sweep(ours: Path, theirs: Path) -> None:
+    """Asserts that all is equal but what tells how and when it was trained, and nothing left."""
+    assert_same_rows(ours, theirs)
+    for one, other in zip(shards(ours), shards(theirs), strict=True):
+        for part in ("study", "trials"):
+            assert footer(one, part) == footer(other, part)
+    assert unlisted(ours) == []
 
 
 def footer(path: Path, part: str) -> Any:
@@ -175,15 +181,9 @@ def unlisted(out: Path) -> list[Path]:
     return sorted(there - listed - {out / ".index.lock"})
 
 
-def statuses(out: Path, study: tuple[str, int] | None = None) -> dict[int, str]:
-    """The status of every trial of a study, the only one unless given, each in one shard alone."""
-    folders = {path.parent for path in shards(out)} if study is None else {out / study_path(*study)}
-    found = [
-        trial
-        for path in shards(out)
-        if path.parent in folders
-        for trial in read_footer(path).trials
-    ]
+def statuses(out: Path) -> dict[int, str]:
+    """The status of every trial of the only study, each in one shard alone."""
+    found = [trial for path in shards(out) for trial in read_footer(path).trials]
     assert len({trial.trial_id for trial in found}) == len(found), "a trial was trained twice"
     return {trial.trial_id: trial.status for trial in found}
 

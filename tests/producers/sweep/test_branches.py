@@ -29,13 +29,17 @@ def study_with_goal(**changes: Any) -> StudyPlan:
     return replace(study, workload=replace(study.workload, **(goal | changes)))
 
 
+def branches_of_two(out: Path, options: SweepOptions) -> list[StudyPlan]:
+    """Those of the two trials that pass the goal first."""
+    return branched_studies([replace(study_with_goal(), least_trials=2)], out, options)
+
+
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory, made_up_mnist: Path) -> Path:
     """Trials, and the branches of two that pass the goal after the step at which they branch."""
     out = tmp_path_factory.mktemp("branches") / "out"
-    study = study_with_goal()
-    sweep(study, out, made_up_mnist, trials=4)
-    branches = branched_studies([replace(study, least_trials=2)], out, SweepOptions(**OPTIONS))
+    sweep(study_with_goal(), out, made_up_mnist, trials=4)
+    branches = branches_of_two(out, SweepOptions(**OPTIONS))
     assert [each.batch_size for each in branches] == [8, 16]
     assert [each.train_steps for each in branches] == [12, 6]
     assert len(sweep_all(branches, out, made_up_mnist, SweepOptions(**OPTIONS))) == 2
@@ -86,10 +90,8 @@ def test_rates_grow_by_the_root_where_rules_scale_gradients(optimizer, power):
 
 def test_of_several_rates_the_best_counts(tmp_path, made_up_mnist):
     options = SweepOptions(**(OPTIONS | {"branch_at": (9,), "branch_rates": (1.0, 0.25, 16.0)}))
-    study = study_with_goal()
-    sweep(study, tmp_path, made_up_mnist, trials=4)
-    branches = branched_studies([replace(study, least_trials=2)], tmp_path, options)
-    sweep_all(branches, tmp_path, made_up_mnist, options)
+    sweep(study_with_goal(), tmp_path, made_up_mnist, trials=4)
+    sweep_all(branches_of_two(tmp_path, options), tmp_path, made_up_mnist, options)
     with dbtool.open(tmp_path) as db:
         parents = {row["trial_id"]: row["learning_rate"] for row in db.trials(TRAINED).to_dicts()}
         losses = "max_by(train_cross_entropy_error, step) FILTER (val_cross_entropy_error > 0)"
@@ -120,7 +122,7 @@ def test_of_several_rates_the_best_counts(tmp_path, made_up_mnist):
 )
 def test_other_branches_do_not_count_as_trained(release, made_up_mnist, changes):
     options = SweepOptions(**(OPTIONS | changes))
-    branches = branched_studies([replace(study_with_goal(), least_trials=2)], release, options)
+    branches = branches_of_two(release, options)
     if "branch_factors" in changes:
         assert sweep_all(branches, release, made_up_mnist, options) == []
         return

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbtool.core.errors import DbtoolError
-from producers.configuration import SweepOptions
 from producers.datasets.forms import GREY_28
 from producers.plan import StudyPlan
 from producers.search import Range
@@ -62,13 +61,6 @@ def studies(
     return planned(workload, seed=seed, **settings, **search)
 
 
-def train(
-    planned: list[StudyPlan], out: Path, data: Path, stop_after: int | None = None
-) -> list[tuple[int, ...]]:
-    """Trains studies; returns the trials of each block or round that was trained."""
-    return sweep_all(planned, out, data, SweepOptions(), stop_after)
-
-
 def table(path: Path) -> dict[str, np.ndarray]:
     names = ["trial_id", "step", METRIC, "batch_cross_entropy_error"]
     rows = pq.read_table(path, columns=names)
@@ -104,7 +96,7 @@ def stripes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fixed(stripes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
     """The rows of a study whose trials train to their end."""
     out: Path = tmp_path_factory.mktemp("fixed")
-    train(studies(FIXED), out, stripes)
+    sweep_all(studies(FIXED), out, stripes)
     return table(shards(out)[0])
 
 
@@ -116,7 +108,7 @@ def goal(fixed: dict[str, np.ndarray]) -> float:
 
 
 def test_lockstep_finds_the_steps_to_result_of_a_fixed_search(stripes, tmp_path, fixed, goal):
-    train(studies(LOCKSTEP, goal=goal), tmp_path, stripes)
+    sweep_all(studies(LOCKSTEP, goal=goal), tmp_path, stripes)
     (path,) = shards(tmp_path)
     first = np.lexsort((fixed["trial_id"], fixed["step"], ~(fixed[METRIC] < goal)))[0]
     search, study = search_of(path), footer(path, "study")
@@ -131,7 +123,7 @@ def test_lockstep_finds_the_steps_to_result_of_a_fixed_search(stripes, tmp_path,
 
 
 def test_more_trials_may_have_to_reach_the_goal(stripes, tmp_path, fixed, goal):
-    train(studies(LOCKSTEP | {"reaching": 2}, goal=goal), tmp_path, stripes)
+    sweep_all(studies(LOCKSTEP | {"reaching": 2}, goal=goal), tmp_path, stripes)
     (path,) = shards(tmp_path)
     firsts = {
         trial: fixed["step"][(fixed["trial_id"] == trial) & (fixed[METRIC] < goal)].min(initial=60)
@@ -146,7 +138,7 @@ def test_more_trials_may_have_to_reach_the_goal(stripes, tmp_path, fixed, goal):
 
 def test_dropped_trials_are_incomplete_and_end_early(stripes, tmp_path, goal):
     dropping = LOCKSTEP | {"dropping": 2.0}
-    train(studies(dropping, goal=goal, rates=(1e-4, 1.0), trials=6), tmp_path, stripes)
+    sweep_all(studies(dropping, goal=goal, rates=(1e-4, 1.0), trials=6), tmp_path, stripes)
     (path,) = shards(tmp_path)
     trials = footer(path, "trials")
     train_steps = footer(path, "study")["train_steps"]
@@ -170,7 +162,7 @@ def two_studies(search: Search) -> list[StudyPlan]:
 def windows(stripes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two studies, the second in a window around the optimum of the first."""
     out: Path = tmp_path_factory.mktemp("windows")
-    train(two_studies(WINDOWS), out, stripes)
+    sweep_all(two_studies(WINDOWS), out, stripes)
     return out
 
 
@@ -198,9 +190,9 @@ def test_the_next_study_is_searched_around_the_optimum(windows):
 def test_a_finished_search_is_not_trained_again_nor_by_another_rule(stripes, windows):
     assert unlisted(windows) == []
     assert not (windows / ".work").exists()
-    assert train(two_studies(WINDOWS), windows, stripes) == []
+    assert sweep_all(two_studies(WINDOWS), windows, stripes) == []
     with pytest.raises(DbtoolError, match="another search"):
-        train(two_studies(WINDOWS | {"dropping": 4.0}), windows, stripes)
+        sweep_all(two_studies(WINDOWS | {"dropping": 4.0}), windows, stripes)
 
 
 # The one wide trial has a rate of about 0.001, far below what is best; every window's best trial
@@ -212,7 +204,7 @@ ONE_WIDE = WINDOWS | {"wide_trials": 1}
 @pytest.mark.slow
 def test_an_optimum_at_the_edge_widens_the_window(stripes, tmp_path):
     both = studies(ONE_WIDE, batch_sizes=(BATCH_SIZE, 2 * BATCH_SIZE), seed=_low_seed(), **WIDENED)
-    trained = train(both, tmp_path / "whole", stripes)
+    trained = sweep_all(both, tmp_path / "whole", stripes)
     path = shard_of(tmp_path / "whole", 2 * BATCH_SIZE)
     search = search_of(path)
     rounds = search["rounds"]
@@ -235,8 +227,8 @@ def test_an_optimum_at_the_edge_widens_the_window(stripes, tmp_path):
     out = tmp_path / "stopped"
     for _ in trained[:-1]:
         with pytest.raises(StoppedError):
-            train(both, out, stripes, stop_after=1)
-    train(both, out, stripes)
+            sweep_all(both, out, stripes, stop_after=1)
+    sweep_all(both, out, stripes)
     assert_same_rows(tmp_path / "whole", out)
 
 
@@ -262,23 +254,23 @@ def _killed_before_its_end(out: Path) -> Path:
 def test_a_round_that_a_kill_left_behind_is_of_this_search_alone_and_removed(
     stripes, tmp_path, goal
 ):
-    train(studies(LOCKSTEP, goal=goal), tmp_path, stripes)
+    sweep_all(studies(LOCKSTEP, goal=goal), tmp_path, stripes)
     left = _killed_before_its_end(tmp_path)
     with pytest.raises(DbtoolError, match="another search"):
-        train(studies(LOCKSTEP | {"reaching": 2}, goal=goal), tmp_path, stripes)
+        sweep_all(studies(LOCKSTEP | {"reaching": 2}, goal=goal), tmp_path, stripes)
     assert left.exists()
     # The same search goes on with it.
-    assert train(studies(LOCKSTEP, goal=goal), tmp_path, stripes) == []
+    assert sweep_all(studies(LOCKSTEP, goal=goal), tmp_path, stripes) == []
     (path,) = shards(tmp_path)
     # Killed after it wrote the shard, and before it removed the round.
     content = path.read_bytes()
     left = _killed_before_its_end(tmp_path)
     path.write_bytes(content)
-    assert train(studies(LOCKSTEP, goal=goal), tmp_path, stripes) == []
+    assert sweep_all(studies(LOCKSTEP, goal=goal), tmp_path, stripes) == []
     assert shards(tmp_path) == [path]
     assert not left.exists()
 
 
 def test_a_window_needs_its_neighbour(stripes, tmp_path):
     with pytest.raises(DbtoolError, match="around the optimum at batch size 8"):
-        train(two_studies(WINDOWS)[1:], tmp_path, stripes)
+        sweep_all(two_studies(WINDOWS)[1:], tmp_path, stripes)

@@ -23,12 +23,12 @@ from producers.sweep.ray_sweep import refuse_small_nodes, train_block_of, versio
 from producers.workloads.definition import Origin
 from tests.support.kills import wait_until
 from tests.support.own_workload import FILE
+from tests.support.programs import run_python
 from tests.support.sweeps import (
     BATCH_SIZE,
     TRAINED,
     WORKLOAD,
-    assert_same_rows,
-    footer,
+    assert_same_sweep,
     free_port,
     in_place_of_mnist,
     produce,
@@ -136,15 +136,6 @@ def running(_without_tokens: None) -> Iterator[Cluster]:
 def in_process(words: tuple[str, ...], out: Path) -> Path:
     produced(*words, "--out", out)
     return out
-
-
-def assert_same_sweep(ours: Path, theirs: Path) -> None:
-    """Asserts that all is equal but what tells how and when it was trained."""
-    assert_same_rows(ours, theirs)
-    for one, other in zip(shards(ours), shards(theirs), strict=True):
-        for key in ("study", "trials"):
-            assert footer(one, key) == footer(other, key)
-    assert unlisted(ours) == []
 
 
 @pytest.mark.slow
@@ -272,12 +263,7 @@ def test_cluster_that_does_not_answer_is_one_sentence(tmp_path):
 @pytest.mark.slow
 def test_missing_ray_names_the_extra(tmp_path):
     without = "import sys; sys.modules['ray'] = None; from dbtool.cli.main import run; run()"
-    result = subprocess.run(
-        [sys.executable, "-c", without, "produce", *WORDS, "--out", tmp_path, "--on", "ray"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = run_python("-c", without, "produce", *WORDS, "--out", tmp_path, "--on", "ray")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
         f"dbtool: --on ray needs ray, which is not installed: {how_to_install('cluster')}\n"

@@ -16,15 +16,7 @@ from producers.plan import StudyPlan
 from producers.sweep import lock
 from producers.sweep.lock import only_writer
 from producers.sweep.run import next_blocks, partition
-from tests.support.sweeps import (
-    assert_same_rows,
-    footer,
-    shards,
-    small_study,
-    statuses,
-    sweep,
-    unlisted,
-)
+from tests.support.sweeps import assert_same_sweep, small_study, statuses, sweep, unlisted
 
 TRIALS = 5
 COUNT = 2
@@ -83,11 +75,7 @@ def test_slices_together_are_the_sweep(undisturbed, made_up_mnist, tmp_path):
     ]
     # The second slice goes first, and what the other has finished moves no block to another slice.
     assert trained == [[(2, 3)], [(0, 1), (4,)]]
-    assert_same_rows(tmp_path, undisturbed)
-    for ours, theirs in zip(shards(tmp_path), shards(undisturbed), strict=True):
-        for key in ("study", "trials"):
-            assert footer(ours, key) == footer(theirs, key)
-    assert unlisted(tmp_path) == []
+    assert_same_sweep(tmp_path, undisturbed)
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, slice="1/2") == []
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
 

@@ -5,21 +5,23 @@ import re
 import resource
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
+from typing import Any
 
 import pytest
 
 from dbtool.core.shards import check_shard
 from tests.support.kills import wait_until
+from tests.support.programs import CHECKOUT, run_python
 from tests.support.sweeps import (
     BATCH_SIZE,
     CONSOLE_SCRIPT,
     WORKLOAD,
     assert_same_rows,
+    assert_same_sweep,
     fast_start,
     hosts,
     in_place_of_mnist,
@@ -68,34 +70,25 @@ def assert_whole(out: Path) -> None:
         check_shard(path)
 
 
-def kill_until_done(
-    undisturbed: tuple[Path, float], words: tuple[str, ...], out: Path, kills: int, seed: int
-) -> None:
-    """Kills a sweep at random moments while it writes shards, and lets it end at last."""
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_often_killed_sweeps_end_with_the_same_rows(undisturbed, words, tmp_path, seed):
     expected, seconds = undisturbed
-    moments = random.Random(seed)
-    for _ in range(kills):
-        process = start_produce(*words, out)
+    moments = random.Random(100 + seed)
+    for _ in range(5):
+        process = start_produce(*words, tmp_path)
         # Half of the kills come after this process has written a shard, half at any time before.
         if moments.random() < 0.5:
-            wait_for_shards(out, len(shards(out)) + 1, process)
+            wait_for_shards(tmp_path, len(shards(tmp_path)) + 1, process)
             time.sleep(moments.uniform(0, seconds / TRIALS))
         else:
             time.sleep(moments.uniform(0, seconds + 2))
         process.kill()
         process.communicate()
-        assert_whole(out)
-        statuses(out)
-    produced(*words, out)
-    assert_same_rows(out, expected)
-    assert len(statuses(out)) == TRIALS
-    assert unlisted(out) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-def test_often_killed_sweeps_end_with_the_same_rows(undisturbed, words, tmp_path, seed):
-    kill_until_done(undisturbed, words, tmp_path, kills=5, seed=100 + seed)
+        assert_whole(tmp_path)
+        statuses(tmp_path)
+    produced(*words, tmp_path)
+    assert_same_sweep(tmp_path, expected)
 
 
 @pytest.mark.slow
@@ -139,26 +132,14 @@ class Sweep:
     words: tuple[str, ...]
     expected: Path
 
-    def interrupted(
-        self,
-        out: Path,
-        *at: str,
-        number: int = signal.SIGINT,
-        environment: dict[str, str] | None = None,
-    ) -> tuple[int, str]:
-        return run_on_terminal(
-            [CONSOLE_SCRIPT, "produce", *self.words, "--out", out],
-            columns=COLUMNS,
-            environment=environment,
-            interrupt_at=at,
-            interrupt_with=number,
-        )
+    def interrupted(self, out: Path, *at: str, **options: Any) -> tuple[int, str]:
+        """What a terminal shows of it, interrupted once each of some texts is shown."""
+        words = [CONSOLE_SCRIPT, "produce", *self.words, "--out", str(out)]
+        return run_on_terminal(words, columns=COLUMNS, interrupt_at=at, **options)
 
     def assert_goes_on(self, out: Path) -> None:
         produced(*self.words, "--out", out)
-        assert_same_rows(out, self.expected)
-        assert len(statuses(out)) == 2
-        assert unlisted(out) == []
+        assert_same_sweep(out, self.expected)
 
 
 def assert_bars_fit(shown: str) -> None:
@@ -186,7 +167,7 @@ def sweep(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_was_trained_is_saved_and_not_trained_again(sweep, tmp_path, number):
     # A speed is shown from the first steps on.
-    code, shown = sweep.interrupted(tmp_path, "trial-steps/s", number=number)
+    code, shown = sweep.interrupted(tmp_path, "trial-steps/s", interrupt_with=number)
     assert code == 128 + number, shown
     assert_bars_fit(shown)
     last = shown.strip().splitlines()[-1]
@@ -211,9 +192,7 @@ def test_no_save_is_told_of_where_none_was_made(tmp_path):
         f"with interruptible([small_study()], Path({str(tmp_path)!r}), SweepOptions()):",
         "    raise KeyboardInterrupt",
     )
-    words = [sys.executable, "-c", "\n".join(lines)]
-    root = str(Path(__file__).parents[3])
-    done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
+    done = run_python("-c", "\n".join(lines), cwd=CHECKOUT)
     assert done.returncode == 130
     told = f"{tmp_path} holds 0 of 1 study, and what was in training is trained again; the same"
     assert done.stderr == f"dbtool: interrupted; {told} command goes on\n"
@@ -274,5 +253,4 @@ def test_a_signal_at_any_of_several_hosts_saves_what_all_have_trained(made_up_mn
     for out in (stopped, undisturbed):
         codes, told = ends(start_hosts(*words, out))
         assert codes == [0, 0], told
-    assert_same_rows(stopped, undisturbed)
-    assert unlisted(stopped) == []
+    assert_same_sweep(stopped, undisturbed)
