@@ -8,11 +8,12 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from flax import nnx
 
 from producers.datasets.forms import Form, ImageForm, TextForm
@@ -30,6 +31,7 @@ from producers.training.schedules import schedule_definition
 from producers.training.step import Trainer, trainer
 
 Rows: TypeAlias = dict[str, np.ndarray]
+T = TypeVar("T")
 
 TRIALS = 4
 TRAINING_EXAMPLES = 150
@@ -38,6 +40,10 @@ OTHER_EXAMPLES = 23
 EVALUATION_BATCH = 8
 TOLERANCE = 1e-4
 EVALUATIONS = {0: True, 1: False, 4: False, 12: True}
+GROWN: dict[str, Any] = {"batch_schedule": ((2, 2), (7, 4))}
+"""Batches that grow twice within 12 steps."""
+NEVER = 1e9
+"""Seconds between two checkpoints, so that none is due."""
 IMAGES = ImageForm(height=8, width=8, channels=3, classes=4)
 TEXTS = TextForm(vocabulary=13, length=6)
 
@@ -80,36 +86,33 @@ class Problem:
     learning_rate: float
 
 
+def trainer_of(
+    build: Callable[[nnx.Rngs], nnx.Module], form: Form, optimizer: str = "sgd", **options: Any
+) -> Trainer:
+    """The functions that train a model at a constant learning rate."""
+    rule, constant = optimizer_definition(optimizer), schedule_definition("constant")
+    return Trainer(build, form, objective_for(form), rule, constant, **options)
+
+
 def _problem(
-    build: Callable[[nnx.Rngs], nnx.Module], form: Form, batch_size: int, learning_rate: float
+    build: Callable[..., nnx.Module], form: Form, batch_size: int, learning_rate: float
 ) -> Problem:
-    functions = Trainer(
-        build,
-        form,
-        objective_for(form),
-        optimizer_definition("momentum"),
-        schedule_definition("constant"),
-    )
+    functions = trainer_of(lambda rngs: build(rngs=rngs), form, "momentum")
     return Problem(functions, batch_size, learning_rate)
 
 
+_FLOAT32 = {"dtype": jnp.float32}
+_RESNET = functools.partial(BottleneckResNet, IMAGES, 4, (1,), **_FLOAT32)
+_TRANSFORMER = functools.partial(Transformer, TEXTS.vocabulary, 1, 8, 16, 2, **_FLOAT32)
+_LSTM = functools.partial(LSTMLanguageModel, TEXTS.vocabulary, 4, 6, 5, **_FLOAT32)
 _PLAIN = {
     "fc": Problem(trainer("fc_16", "momentum", "constant"), 16, 0.01),
     # Two ghost batches of 8 examples; those of the residual network have 32.
-    "normalised": _problem(lambda rngs: Normalised(rngs=rngs), IMAGES, 16, 0.05),
-    "resnet": _problem(
-        lambda rngs: BottleneckResNet(IMAGES, 4, (1,), dtype=jnp.float32, rngs=rngs),
-        IMAGES,
-        64,
-        0.01,
-    ),
-    "pairs": _problem(lambda rngs: PairsOfTokens(rngs=rngs), TEXTS, 16, 0.1),
-    "transformer": _problem(
-        lambda rngs: Transformer(13, 1, 8, 16, 2, dtype=jnp.float32, rngs=rngs), TEXTS, 16, 0.1
-    ),
-    "lstm": _problem(
-        lambda rngs: LSTMLanguageModel(13, 4, 6, 5, dtype=jnp.float32, rngs=rngs), TEXTS, 16, 0.1
-    ),
+    "normalised": _problem(Normalised, IMAGES, 16, 0.05),
+    "resnet": _problem(_RESNET, IMAGES, 64, 0.01),
+    "pairs": _problem(PairsOfTokens, TEXTS, 16, 0.1),
+    "transformer": _problem(_TRANSFORMER, TEXTS, 16, 0.1),
+    "lstm": _problem(_LSTM, TEXTS, 16, 0.1),
 }
 WITH_REMAT = {name: f"{name} with remat" for name in ("resnet", "transformer", "lstm")}
 PROBLEMS: Mapping[str, Problem] = _PLAIN | {
@@ -157,20 +160,6 @@ class CountedSource:
         return Split(inputs, self._split.targets[examples])
 
 
-class LastStates:
-    """Takes the place of checkpoints and keeps the states after the last call."""
-
-    def __init__(self) -> None:
-        self.states: Any = None
-
-    def restored(self, *_: Any, **__: Any) -> None:
-        """Training always starts at the first step."""
-
-    def save_when_due(self, progress: Progress) -> None:
-        """Copies the states to the host."""
-        self.states = jax.device_get(progress.states)
-
-
 class StoppingCheckpoints(Checkpoints):
     """Saves after every call, and ends training at a step as a kill would."""
 
@@ -189,19 +178,32 @@ class StoppingCheckpoints(Checkpoints):
             raise InterruptedError
 
 
+def stopped_and_resumed(folder: Path, step: int, train_it: Callable[..., T]) -> T:
+    """What a function gives that trains with `checkpoints`, stopped at a step as by a kill."""
+    with pytest.raises(InterruptedError):
+        train_it(checkpoints=StoppingCheckpoints(folder, "block", step))
+    return train_it(checkpoints=Checkpoints(folder, "block", NEVER))
+
+
+def program_of(
+    functions: Trainer, devices: int = 1, devices_a_trial: int = 1, **sizes: Any
+) -> BlockProgram:
+    """A program on the first devices; on each, one trial at a time unless the sizes say otherwise.
+
+    The sizes are options of `BlockProgram`.
+    """
+    known = {"lanes": 1, "shared_batches": False, "evaluation_batch": EVALUATION_BATCH}
+    mesh = device_mesh(jax.devices()[:devices], devices_a_trial=devices_a_trial)
+    return BlockProgram(functions, mesh, **known | sizes)
+
+
 @functools.cache
 def compiled(
     problem: str, devices: int, devices_a_trial: int, lanes: int, shared: bool, micro: int | None
 ) -> BlockProgram:
-    """The program on the first devices."""
-    return BlockProgram(
-        PROBLEMS[problem].trainer,
-        device_mesh(jax.devices()[:devices], devices_a_trial=devices_a_trial),
-        lanes=lanes,
-        shared_batches=shared,
-        evaluation_batch=EVALUATION_BATCH,
-        micro_batch=micro,
-    )
+    """The program of a problem, made once."""
+    sizes = {"lanes": lanes, "shared_batches": shared, "micro_batch": micro}
+    return program_of(PROBLEMS[problem].trainer, devices, devices_a_trial, **sizes)
 
 
 def splits_of(program: BlockProgram, *, streamed: bool) -> Splits:
@@ -256,8 +258,12 @@ def train(
 
 def train_to_states(problem: str, **options: Any) -> tuple[BlockRecord, Any]:
     """The record of a block as `train` trains it, and the states after the last step."""
-    last = LastStates()
-    return train(problem, checkpoints=last, **options), last.states
+    states: list[Any] = []
+
+    def on_stop(progress: Progress) -> None:
+        states.append(jax.device_get(progress.states))
+
+    return train(problem, on_stop=on_stop, **options), states[-1]
 
 
 def rows(found: BlockRecord | Rows) -> Rows:
@@ -288,3 +294,11 @@ def assert_close(found: BlockRecord | Rows, expected: BlockRecord | Rows) -> Non
         np.testing.assert_allclose(
             values, theirs[name], rtol=TOLERANCE, atol=TOLERANCE, err_msg=name
         )
+
+
+def assert_equivalent(found: tuple[BlockRecord, Any], expected: tuple[BlockRecord, Any]) -> None:
+    """Checks curves, weights, running statistics and the optimizer's state, but for rounding."""
+    assert_close(found[0], expected[0])
+    # Slots beyond the trials only fill the devices.
+    for one, other in zip(jax.tree.leaves(found[1]), jax.tree.leaves(expected[1]), strict=True):
+        np.testing.assert_allclose(one[:TRIALS], other[:TRIALS], rtol=TOLERANCE, atol=TOLERANCE)

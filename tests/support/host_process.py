@@ -3,6 +3,7 @@
 Each has two devices. Writes what the cases gave on this process into the folder.
 """
 
+import functools
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import pytest
 from jax.experimental import multihost_utils
 
 from dbtool.core.errors import DbtoolError
@@ -18,16 +20,16 @@ from producers.devices import join_hosts
 from producers.training.checkpoints import Checkpoints
 from producers.training.mesh import from_first, is_first
 from tests.support.blocks import (
+    NEVER,
     CountedSource,
     Rows,
-    StoppingCheckpoints,
     compiled,
     rows,
     splits_of,
+    stopped_and_resumed,
     train,
 )
 
-NEVER = 1e9
 DEVICES_OF_EACH = 2
 PROCESSES = 2
 DEVICES = DEVICES_OF_EACH * PROCESSES
@@ -70,7 +72,8 @@ def main() -> None:
     calls, collectives = _calls_and_collectives(folder)
     # Two tell all that there is nothing to go on from.
     assert (calls, collectives) == (12, 12 + 2)
-    assert _error_of_first() == "the first process found nothing"
+    with pytest.raises(DbtoolError, match="the first process found nothing"):
+        from_first(_fails)
 
 
 def _rows_and_reads(case: dict[str, Any]) -> Rows:
@@ -89,20 +92,13 @@ def _rows_and_reads(case: dict[str, Any]) -> Rows:
 
 def _resumed_rows(folder: Path) -> Rows:
     """The rows of the diverging case, stopped in the middle and resumed."""
-    case = CASES["diverging"]
-    try:
-        stopping = StoppingCheckpoints(folder, "block", STOPPED_AT)
-        train("fc", devices=DEVICES, checkpoints=stopping, **case)
-    except InterruptedError:
-        resumed = Checkpoints(folder, "block", NEVER)
-        return rows(train("fc", devices=DEVICES, checkpoints=resumed, **case))
-    raise AssertionError("training has not stopped")
+    diverging = functools.partial(train, "fc", devices=DEVICES, **CASES["diverging"])
+    return rows(stopped_and_resumed(folder, STOPPED_AT, diverging))
 
 
 def _calls_and_collectives(folder: Path) -> tuple[int, int]:
     """Calls of a block, and how often its processes exchange something besides."""
     counted = Counter[str]()
-    gather, broadcast = multihost_utils.process_allgather, multihost_utils.broadcast_one_to_all
 
     def counting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def called(*arguments: Any, **named: Any) -> Any:
@@ -111,30 +107,19 @@ def _calls_and_collectives(folder: Path) -> tuple[int, int]:
 
         return called
 
-    multihost_utils.process_allgather = counting("collectives", gather)
-    multihost_utils.broadcast_one_to_all = counting("collectives", broadcast)
-    try:
-        checkpoints = Checkpoints(folder, "counted", NEVER)
-        on_steps = counting("calls", lambda _: None)
-        case = CASES["diverging"] | {"diverging": None}
+    checkpoints = Checkpoints(folder, "counted", NEVER)
+    on_steps = counting("calls", lambda _: None)
+    case = CASES["diverging"] | {"diverging": None}
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("process_allgather", "broadcast_one_to_all"):
+            function = getattr(multihost_utils, name)
+            patch.setattr(multihost_utils, name, counting("collectives", function))
         train("fc", devices=DEVICES, checkpoints=checkpoints, on_steps=on_steps, **case)
-    finally:
-        multihost_utils.process_allgather = gather
-        multihost_utils.broadcast_one_to_all = broadcast
     return counted["calls"], counted["collectives"]
 
 
-def _error_of_first() -> str | None:
-    """What this process is told when the first one fails."""
-
-    def fails() -> None:
-        raise DbtoolError("the first process found nothing")
-
-    try:
-        from_first(fails)
-    except DbtoolError as error:
-        return str(error)
-    return None
+def _fails() -> None:
+    raise DbtoolError("the first process found nothing")
 
 
 if __name__ == "__main__":

@@ -12,20 +12,24 @@ import pytest
 from flax import nnx
 
 from producers.models.convolution import conv_general_dilated, max_pool_2x2
+from tests.support.slow import quick_few
 
-# Shapes of inputs and of the kernel: with unequal sides, and a number of examples that is summed in
-# parts.
-QUICK_SHAPES = [((2, 7, 6, 3), (5, 3, 3, 4)), ((24, 5, 6, 3), (3, 3, 3, 2))]
-# With many channels, a kernel wider than the image, and one of a single position.
-SHAPES = [
-    ((2, 14, 14, 32), (5, 5, 32, 64)),
-    ((1, 3, 4, 6), (7, 5, 6, 5)),
-    ((2, 4, 5, 3), (1, 1, 3, 3)),
-]
-# Strides and padding: unequal ones, and those of residual networks.
-WINDOWS = [((2, 8, 7, 8), (3, 4, 8, 4), (3, 1), ((0, 2), (1, 0)))]
-MORE_WINDOWS = [
+# Shapes of inputs and of the kernel: with a number of examples that is summed in parts, and with
+# many channels.
+SUMMED_IN_PARTS = ((24, 5, 6, 3), (3, 3, 3, 2))
+MANY_CHANNELS = ((2, 14, 14, 32), (5, 5, 32, 64))
+# Shapes, strides and padding, the first three quick.
+CASES: list[tuple[Any, ...]] = [
+    # Unequal sides, strides and padding.
+    ((2, 7, 6, 3), (5, 3, 3, 4), (1, 1), "SAME"),
+    (*SUMMED_IN_PARTS, (1, 1), "SAME"),
+    ((2, 8, 7, 8), (3, 4, 8, 4), (3, 1), ((0, 2), (1, 0))),
+    (*MANY_CHANNELS, (1, 1), "SAME"),
+    # A kernel wider than the image, and one of a single position.
+    ((1, 3, 4, 6), (7, 5, 6, 5), (1, 1), "SAME"),
+    ((2, 4, 5, 3), (1, 1, 3, 3), (1, 1), "SAME"),
     ((2, 8, 7, 3), (4, 3, 3, 4), (1, 2), "SAME"),
+    # As in residual networks.
     ((2, 9, 8, 3), (7, 7, 3, 4), (2, 2), ((3, 3), (3, 3))),
     ((2, 8, 7, 3), (4, 3, 3, 4), (1, 2), "VALID"),
 ]
@@ -47,17 +51,7 @@ def _assert_same(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=0, atol=3e-6 * scale)
 
 
-@pytest.mark.parametrize(
-    ("images", "kernel", "strides", "padding"),
-    [
-        *((*shapes, (1, 1), "SAME") for shapes in QUICK_SHAPES),
-        *WINDOWS,
-        *(
-            pytest.param(*window, marks=pytest.mark.slow)
-            for window in [*((*shapes, (1, 1), "SAME") for shapes in SHAPES), *MORE_WINDOWS]
-        ),
-    ],
-)
+@pytest.mark.parametrize(("images", "kernel", "strides", "padding"), quick_few(CASES, CASES[:3]))
 def test_convolution_and_its_gradients_are_the_library_s(images, kernel, strides, padding):
     arguments = _normal(*images), _normal(*kernel)
 
@@ -74,7 +68,7 @@ def test_convolution_and_its_gradients_are_the_library_s(images, kernel, strides
 
 def test_convolutions_side_by_side_are_the_library_s():
     """Under vmap over trials, each with a kernel of its own, in a compiled loop."""
-    images, kernel = QUICK_SHAPES[1]
+    images, kernel = SUMMED_IN_PARTS
     shared, kernels = _normal(*images), _normal(3, *kernel)
 
     def gradients(convolve: Callable[..., jax.Array]) -> jax.Array:
@@ -99,7 +93,7 @@ def test_convolutions_side_by_side_are_the_library_s():
 
 def test_on_a_cpu_gradients_are_convolutions_of_the_forward_form():
     """Others fall back to slow code inside a compiled loop; other platforms have no such limit."""
-    images, kernel = ((jax.ShapeDtypeStruct(shape, jnp.float32)) for shape in SHAPES[0])
+    images, kernel = ((jax.ShapeDtypeStruct(shape, jnp.float32)) for shape in MANY_CHANNELS)
     gradient = jax.grad(lambda images, kernel: jnp.square(_own(images, kernel)).sum(), (0, 1))
     forms = {}
     for platform in ("cuda", "cpu"):

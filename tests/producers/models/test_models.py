@@ -13,6 +13,7 @@ from dbtool.core.errors import UsageError
 from producers.datasets.forms import GREY_28, Form, ImageForm, TextForm
 from producers.models.residual import GhostBatchNorm
 from producers.training.step import trainer
+from tests.support.slow import quick_few
 
 # torchvision's vgg11 has just as many, its resnet50 so many. That one normalises after the first
 # convolution, after every third one of a block instead of before the first, and its shortcuts, but
@@ -48,7 +49,7 @@ def parameter_count(model: str, form: Form) -> int:
 def _of_images(model: str, form: ImageForm) -> int:
     sides, classes = (form.height, form.width), form.classes
     if model.startswith("fc_"):
-        return _dense(sides[0] * sides[1] * form.channels, *_widths(model), classes)
+        return _dense(sides[0] * sides[1] * form.channels, *map(int, model.split("_")[1:]), classes)
     if model == "simple_cnn":
         # Of 28 pixels 24 are left, 12, 8 and 4.
         assert sides == (28, 28)
@@ -85,10 +86,6 @@ def _of_texts(model: str, vocabulary: int) -> int:
     return 2 * vocabulary * width + layers * of_layer + norm
 
 
-def _widths(model: str) -> list[int]:
-    return [int(width) for width in model.split("_")[1:]]
-
-
 def _dense(*widths: int) -> int:
     """Weights and biases of dense layers from each width to the next."""
     return sum(before * after + after for before, after in itertools.pairwise(widths))
@@ -114,14 +111,11 @@ MODELS: list[tuple[str, Form]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("model", "form"),
-    [
-        # A base network of more layers is as wide a one.
-        pytest.param(*each, marks=pytest.mark.slow) if each[0] == "transformer_wide" else each
-        for each in MODELS
-    ],
-)
+# A base network of more layers is as wide a one.
+QUICK = [each for each in MODELS if each[0] != "transformer_wide"]
+
+
+@pytest.mark.parametrize(("model", "form"), quick_few(MODELS, QUICK))
 def test_number_and_types_of_parameters_and_logits(model, form):
     functions = trainer(model, "sgd", "constant", form, jnp.bfloat16)
 
@@ -162,10 +156,10 @@ def _images(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).normal(channels, channels / 2, shape).astype(np.float32)
 
 
-def _layer(channels: int = 3, dtype: DTypeLike = jnp.float32, **sizes: Any) -> GhostBatchNorm:
-    layer = GhostBatchNorm(channels, dtype=dtype, **sizes)
-    layer.scale[...] = jnp.linspace(0.5, 2.0, channels)
-    layer.bias[...] = jnp.linspace(-1.0, 1.0, channels)
+def _layer(dtype: DTypeLike = jnp.float32, **sizes: Any) -> GhostBatchNorm:
+    layer = GhostBatchNorm(3, dtype=dtype, **sizes)
+    layer.scale[...] = jnp.linspace(0.5, 2.0, 3)
+    layer.bias[...] = jnp.linspace(-1.0, 1.0, 3)
     return layer
 
 

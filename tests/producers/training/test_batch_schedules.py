@@ -1,8 +1,8 @@
 """Batches that grow within a trial: which examples they take, and what becomes of the weights."""
 
 import json
+from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import jax
 import numpy as np
@@ -10,28 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.training import stream
 from producers.training.batches import BatchStream, phases
-from producers.training.checkpoints import Checkpoints
 from producers.training.measures import MEASURES
 from tests.support.blocks import (
+    GROWN,
     TRAINING_EXAMPLES,
     TRIALS,
-    StoppingCheckpoints,
     assert_close,
     assert_same,
     compiled,
     made_up_split,
     rows,
     splits_of,
+    stopped_and_resumed,
     train,
     train_to_states,
 )
+from tests.support.slow import quick_few
 
-# Of 12 steps; the batches of `fc` and `normalised` begin with 16 examples.
-SCHEDULE = ((2, 2), (7, 4))
+# Of 12 steps, whose batches begin with 16 examples.
 TAKEN = np.cumsum([0, *[16] * 2, *[32] * 5, *[64] * 5])
-GROWN: dict[str, Any] = {"batch_schedule": SCHEDULE}
 
 
 @given(
@@ -79,10 +77,10 @@ def trained_by_hand(trial: int) -> tuple[list[float], list[np.ndarray]]:
 
 
 def test_a_trial_is_that_of_a_loop_by_hand():
-    record, states = train_to_states("fc", trials=2, **GROWN)
-    assert states.step.tolist() == [12, 12]
-    found = rows(record)["batch_cross_entropy_error"].reshape(2, -1)[:, 1:]
-    for trial in range(2):
+    record, states = train_to_states("fc", **GROWN)
+    assert states.step.tolist() == [12] * TRIALS
+    found = rows(record)["batch_cross_entropy_error"].reshape(TRIALS, -1)[:, 1:]
+    for trial in range(TRIALS):
         losses, weights = trained_by_hand(trial)
         np.testing.assert_allclose(found[trial], losses, rtol=1e-4)
         leaves = jax.tree.leaves(states.parameters)
@@ -115,42 +113,17 @@ def test_measurements_take_the_rate_of_the_next_step():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("problem", "options"),
-    [
-        ("fc", {"shared": True, "lanes": 4}),
-        # Two of the four trials end at once, so that the block shrinks while others are read.
-        ("normalised", {"diverging": {0: 1e30, 1: 1e30}}),
-    ],
-)
-def test_examples_that_are_read_are_those_in_memory(problem, options):
-    options = options | GROWN
-    assert_same(train(problem, streamed=True, **options), train(problem, **options))
+def test_many_devices_share_batches_of_any_size():
+    assert_close(train("fc", devices=8, devices_a_trial=4, **GROWN), train("fc", **GROWN))
 
 
-@pytest.mark.slow
-def test_steps_in_parts_and_on_many_devices_are_those_of_whole_batches(monkeypatch):
-    expected = train("fc", **GROWN)
-    assert_close(train("fc", devices=8, devices_a_trial=4, **GROWN), expected)
-    monkeypatch.setattr(stream, "_BYTES_OF_A_STEP", 0)
-    monkeypatch.setattr(stream, "_BYTES_A_CALL", 1)
-    assert_close(train("fc", micro_batch=8, streamed=True, **GROWN), expected)
+# Within the second phase, and where the third begins.
+KILLS = [(4, False), (7, False), (4, True), (7, True)]
 
 
-@pytest.mark.parametrize(
-    ("killed_at", "streamed"),
-    [
-        # Within the second phase, and where the third begins.
-        (4, False),
-        pytest.param(7, False, marks=pytest.mark.slow),
-        pytest.param(4, True, marks=pytest.mark.slow),
-        pytest.param(7, True, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("killed_at", "streamed"), quick_few(KILLS, KILLS[:1]))
 def test_a_killed_block_goes_on_bit_for_bit(killed_at, streamed, tmp_path):
-    options = {"streamed": streamed, **GROWN}
-    with pytest.raises(InterruptedError):
-        train("fc", checkpoints=StoppingCheckpoints(tmp_path, "made up", killed_at), **options)
-    again = train("fc", checkpoints=Checkpoints(tmp_path, "made up", 1e9), **options)
+    grown = partial(train, "fc", streamed=streamed, **GROWN)
+    again = stopped_and_resumed(tmp_path, killed_at, grown)
     assert_same(again, train("fc", **GROWN))
     assert [again.steps(trial) for trial in range(TRIALS)] == [12] * TRIALS

@@ -8,9 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from producers.training.block import BlockProgram
 from producers.training.block_record import BlockRecord
-from producers.training.mesh import device_mesh
 from producers.training.step import TrialState, trainer
 from producers.workloads.registry import WORKLOADS
 from tests.support.abstract import abstract_advance
@@ -24,6 +22,7 @@ from tests.support.blocks import (
     assert_same,
     compiled,
     made_up_split,
+    program_of,
     rows,
     train,
 )
@@ -90,12 +89,11 @@ def test_splits_are_measured_at_their_evaluations_alone():
 
 
 def test_shared_batches_are_those_of_all_trials_whoever_diverges():
-    own = block(lanes=100, trials=2)
     shared, disturbed = (
-        rows(block(lanes=100, trials=2, shared=True, diverging=diverging))
-        for diverging in (None, {0: 1e30})
+        rows(block(lanes=100, shared=True, diverging=diverging)) for diverging in (None, {0: 1e30})
     )
-    first, second = (each["batch_cross_entropy_error"][1:] for each in (rows(own), shared))
+    own = rows(trained(100))
+    first, second = (each["batch_cross_entropy_error"][1:] for each in (own, shared))
     assert not np.array_equal(first, second, equal_nan=True)
     assert_close(of_trial(disturbed, 1), of_trial(shared, 1))
 
@@ -103,9 +101,7 @@ def test_shared_batches_are_those_of_all_trials_whoever_diverges():
 def test_evaluations_take_the_weights_that_the_optimizer_names():
     functions = trainer("fc_16", "schedule_free_adamw", "constant")
     split = made_up_split(functions.form, OTHER_EXAMPLES, 2)
-    program = BlockProgram(
-        functions, device_mesh(jax.devices()[:1]), lanes=1, shared_batches=True, evaluation_batch=8
-    )
+    program = program_of(functions, shared_batches=True)
     states = program.start(np.array([3, 4], np.uint32))
     # Half of the way to twice the weights, so that the averages are zero, and all classes alike.
     twice = jax.tree.map(lambda weights: 2 * weights, states.parameters)
@@ -154,13 +150,7 @@ def test_a_trial_alone_is_bit_for_bit_a_loop_over_its_steps(name):
 
 def test_a_trial_alone_is_carried_from_step_to_step_without_a_trial_axis():
     # With it XLA would copy every weight at every step.
-    program = BlockProgram(
-        trainer("fc_64_64_64", "sgd", "constant"),
-        device_mesh(jax.devices()[:1]),
-        lanes=1,
-        shared_batches=False,
-        evaluation_batch=8,
-    )
+    program = program_of(trainer("fc_64_64_64", "sgd", "constant"))
     arguments = abstract_advance(program, WORKLOADS["mnist/fc_64_64_64/sgd"], 4, 1)
     lowered = program.compiled_advance.lower(*arguments).as_text()
     heads = [line for line in lowered.splitlines() if "stablehlo.while" in line]

@@ -1,11 +1,8 @@
 """Blocks that are killed go on from their checkpoints as if nothing had happened."""
 
-import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import Popen
@@ -19,6 +16,7 @@ from producers.training.block_record import BlockRecord, Progress
 from producers.training.checkpoints import Checkpoints
 from producers.training.saved import CHECKPOINT_PREFIX
 from tests.support.blocks import (
+    NEVER,
     TRIALS,
     Rows,
     StoppingCheckpoints,
@@ -30,9 +28,10 @@ from tests.support.blocks import (
 )
 from tests.support.checkpointed import BLOCK, EVALUATIONS, STEPS, block_rows
 from tests.support.kills import wait_until
+from tests.support.programs import start_program
+from tests.support.published import flipped
 
 PATIENCE = 300.0
-NEVER = 1e9
 
 
 @pytest.fixture(scope="module")
@@ -74,25 +73,14 @@ def start(folder: Path, file: Path, *words: str) -> Popen[str]:
     """A process that compiles as this one does, and takes what it has compiled."""
     quick = str(int(jax.config.values["jax_disable_most_optimizations"]))
     variables = {"JAX_DISABLE_MOST_OPTIMIZATIONS": quick}
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.checkpointed", str(folder), str(file), *words],
-        env=os.environ | variables | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return start_program("checkpointed", folder, file, *words, **variables)
 
 
 def finished(process: Popen[str]) -> str:
-    """Waits for the end of a process; returns what it wrote to standard error."""
-    _, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, errors
-    return errors
-
-
-def kill(process: Popen[str]) -> None:
-    process.kill()
-    process.communicate()
+    """Waits for the end of a process; returns what it told."""
+    told, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, told
+    return told
 
 
 def last_step(folder: Path) -> int:
@@ -100,17 +88,14 @@ def last_step(folder: Path) -> int:
     return max((int(path.stem) for path in digests), default=0)
 
 
-def wait_for_step(folder: Path, step: int, process: Popen[str]) -> None:
-    wait_until(lambda: last_step(folder) >= step or process.poll() is not None)
-
-
 @pytest.mark.slow
 def test_a_killed_block_goes_on_bit_for_bit(undisturbed, tmp_path):
     assert np.isnan(undisturbed["batch_cross_entropy_error"][1:]).any()
     file = tmp_path / "rows.npz"
     process = start(tmp_path, file)
-    wait_for_step(tmp_path, STEPS // 2, process)
-    kill(process)
+    wait_until(lambda: last_step(tmp_path) >= STEPS // 2, process)
+    process.kill()
+    process.communicate()
     assert process.returncode == -signal.SIGKILL
     assert STEPS // 2 <= last_step(tmp_path) < STEPS
     # What goes on does so from there: with its states gone wrong the rows would be others.
@@ -185,17 +170,12 @@ def test_damage_is_told_whatever_file_it_is_in(small, how):
     for file in files:
         content = file.read_bytes()
         if how == "flipped":
-            middle = len(content) // 2
-            file.write_bytes(
-                content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
-            )
+            file.write_bytes(flipped(content, len(content) // 2))
         elif how == "cut":
             file.write_bytes(content[: len(content) // 2])
         else:
             file.unlink()
-        with pytest.raises(
-            DbtoolError, match=r"is damaged .*; remove that folder, and the block is"
-        ):
+        with pytest.raises(DbtoolError, match=r"is damaged .*; remove that folder, and the"):
             restored(small.parent, "small", "fc")
         file.write_bytes(content)
     assert restored(small.parent, "small", "fc") is not None

@@ -4,7 +4,6 @@ import functools
 import sys
 from dataclasses import replace
 
-import jax
 import pytest
 
 from producers.configuration import SweepOptions
@@ -17,8 +16,8 @@ from producers.sweep.memory import (
     halved,
 )
 from producers.training.block import BlockProgram
-from producers.training.mesh import device_mesh
 from producers.training.step import trainer
+from tests.support import blocks
 from tests.support.sweeps import TRAIN_EXAMPLES, small_study
 
 TRIALS = 4
@@ -31,14 +30,8 @@ ACTIVATIONS = 2 * 4 * 24 * 24 * 32
 
 @functools.cache
 def program_of(side_by_side: int, micro_batch: int | None) -> BlockProgram:
-    return BlockProgram(
-        trainer(WORKLOAD.model, WORKLOAD.optimizer, WORKLOAD.schedule, WORKLOAD.form),
-        device_mesh(jax.devices()[:1]),
-        lanes=side_by_side,
-        shared_batches=False,
-        evaluation_batch=8,
-        micro_batch=micro_batch,
-    )
+    functions = trainer(WORKLOAD.model, WORKLOAD.optimizer, WORKLOAD.schedule, WORKLOAD.form)
+    return blocks.program_of(functions, lanes=side_by_side, micro_batch=micro_batch)
 
 
 @functools.cache
@@ -49,11 +42,9 @@ def bytes_of(side_by_side: int, micro_batch: int | None) -> int:
     return bytes_of_call(program, call)
 
 
-def chosen(
-    limit: float, side_by_side: int | None = None, micro_batch: int | None = None
-) -> tuple[int, int | None]:
-    given = SweepOptions(side_by_side=side_by_side, micro_batch=micro_batch)
-    wished = side_by_side or sys.maxsize, micro_batch
+def chosen(limit: float, side_by_side: int | None = None) -> tuple[int, int | None]:
+    given = SweepOptions(side_by_side=side_by_side)
+    wished = side_by_side or sys.maxsize, None
     return at_a_time(STUDY, given, program_of, TRAIN_EXAMPLES, wished, round(limit))
 
 

@@ -19,11 +19,12 @@ from producers.models.registry import model_definition
 from producers.sweep.memory import abstract_examples
 from producers.training.batches import IndexDraw
 from producers.training.block import BlockProgram
-from producers.training.mesh import EVERYWHERE, device_mesh
+from producers.training.mesh import EVERYWHERE
 from producers.training.step import trainer
 from producers.training.stream import StreamedDraw
 from producers.workloads.definition import BATCH_SIZE_STUDY, SPARSITY_STUDY, Workload
 from producers.workloads.registry import WORKLOADS
+from tests.support import blocks
 from tests.support.abstract import abstract_advance
 from tests.support.blocks import TRIALS, compiled, splits_of
 from tests.support.slow import quick_few
@@ -43,34 +44,33 @@ QUICK_PUBLISHED = {
 QUICK_SPARSE = [name for name in SPARSE if re.search("_90/(mnist|cifar_10)/.*/nesterov", name)]
 
 
-def program_of(workload: Workload, dtype: str) -> BlockProgram:
-    functions = (workload.model, workload.optimizer, workload.schedule, workload.form, dtype)
-    return _program(*functions, layout(workload)[1])
-
-
 def layout(workload: Workload) -> tuple[int, int]:
     """Trials of a block, and devices that share the batches of one."""
     return SHARED_BY if DATASETS[workload.source].is_streamed else ON_EACH
 
 
+def program_of(workload: Workload, dtype: str, *, remat: bool, devices: int) -> BlockProgram:
+    """As sweeps make it where the devices are no CPU cores, so many of which share a trial."""
+    functions = (workload.model, workload.optimizer, workload.schedule, workload.form, dtype)
+    return _program(devices, *functions, "", remat)
+
+
 @functools.cache
-def _program(*functions: Any) -> BlockProgram:
-    """As sweeps make it where the devices are no CPU cores."""
-    *of_trainer, devices_a_trial = functions
-    return BlockProgram(
-        trainer(*of_trainer),
-        device_mesh(devices_a_trial=devices_a_trial),
-        lanes=sys.maxsize,
-        shared_batches=False,
-        evaluation_batch=model_definition(functions[0]).evaluation_batch,
-    )
+def _program(devices: int, *functions: Any) -> BlockProgram:
+    size = model_definition(functions[0]).evaluation_batch
+    sizes: dict[str, Any] = {"lanes": sys.maxsize, "evaluation_batch": size}
+    return blocks.program_of(trainer(*functions), 8, devices, **sizes)
 
 
-def exported(workload: Workload, batch_size: int, dtype: str, platform: str = "tpu") -> Exported:
-    """The training of a block, lowered."""
-    program = program_of(workload, dtype)
-    arguments = abstract_advance(program, workload, batch_size, layout(workload)[0])
-    return jax.export.export(program.compiled_advance, platforms=[platform])(*arguments)
+def exported(
+    workload: Workload, batch_size: int, dtype: str, *, remat: bool = False
+) -> tuple[Exported, Mesh]:
+    """The training of a block, lowered for TPUs, and the devices that it is for."""
+    trials, devices = layout(workload)
+    program = program_of(workload, dtype, remat=remat, devices=devices)
+    arguments = abstract_advance(program, workload, batch_size, trials)
+    lowered = jax.export.export(program.compiled_advance, platforms=["tpu"])(*arguments)
+    return lowered, program.mesh
 
 
 def products(module: str) -> Counter[tuple[str, str, str]]:
@@ -83,10 +83,6 @@ def products(module: str) -> Counter[tuple[str, str, str]]:
         (name, left.rpartition("x")[2], right.rpartition("x")[2])
         for name, left, right in operations
     )
-
-
-def custom_calls(module: str) -> set[str]:
-    return set(re.findall(r"stablehlo\.custom_call @([\w.$]+)", module))
 
 
 def expected_products(model: str, of: str) -> Counter[tuple[str, str, str]]:
@@ -118,29 +114,25 @@ def expected_products(model: str, of: str) -> Counter[tuple[str, str, str]]:
 
 def check(workload: Workload, batch_size: int, dtype: str) -> None:
     """Checks what a lowered block computes and takes against what is known of it."""
-    lowered = exported(workload, batch_size, dtype)
+    lowered, mesh = exported(workload, batch_size, dtype)
     assert (lowered.platforms, lowered.nr_devices) == (("tpu",), 8)
     module = lowered.mlir_module()
     assert products(module) == expected_products(workload.model, DTYPES[dtype])
-    assert custom_calls(module) == set()
+    assert "stablehlo.custom_call" not in module
 
     trials, _ = layout(workload)
     arguments, _ = jax.tree.unflatten(lowered.in_tree, lowered.in_avals)
     batches = arguments[3]
     steps = jax.tree.leaves(batches)[0].shape[1]
     if DATASETS[workload.source].is_streamed:
-        placed = jax.tree.unflatten(lowered.in_tree, lowered.in_shardings_jax(on(workload)))[0][3]
-        divided = NamedSharding(on(workload), PartitionSpec("trial", None, None, "data"))
+        placed = jax.tree.unflatten(lowered.in_tree, lowered.in_shardings_jax(mesh))[0][3]
+        divided = NamedSharding(mesh, PartitionSpec("trial", None, None, "data"))
         for sharding, array in zip(placed, batches, strict=True):
             assert sharding.is_equivalent_to(divided, array.ndim)
     else:
         assert (batches.shape, batches.dtype) == ((trials, steps, 1, batch_size), jnp.int32)
     losses = lowered.out_avals[-1]
     assert (losses.shape, losses.dtype) == ((trials, steps), jnp.float32)
-
-
-def on(workload: Workload) -> Mesh:
-    return program_of(workload, "float32").mesh
 
 
 @pytest.mark.parametrize("name", quick_few(PUBLISHED, QUICK_PUBLISHED))
@@ -161,10 +153,7 @@ AGAIN = {"resnet_50": 2 * 16, "transformer_shallow": 7 * 2 + 1, "lstm": 1 + 1}
 @pytest.mark.parametrize("model", quick_few(AGAIN, ["transformer_shallow", "lstm"]))
 def test_products_are_computed_again_with_remat(model):
     workload = next(each for each in WORKLOADS.values() if each.model == model)
-    functions = (workload.model, workload.optimizer, workload.schedule, workload.form, "float32")
-    program = _program(*functions, "", True, layout(workload)[1])
-    arguments = abstract_advance(program, workload, min(workload.batch_sizes), layout(workload)[0])
-    lowered = jax.export.export(program.compiled_advance, platforms=["tpu"])(*arguments)
+    lowered, _ = exported(workload, min(workload.batch_sizes), "float32", remat=True)
     expected = expected_products(model, "f32").total() + AGAIN[model]
     assert products(lowered.mlir_module()).total() == expected
 
@@ -210,8 +199,7 @@ def test_shapes_are_those_that_training_gives(problem, streamed, shared):
 def test_evaluations_of_few_long_texts_at_a_time_are_divided_among_devices():
     """Of 512 tokens four texts take as much as 32 of training; eight devices take one each."""
     workload = WORKLOADS["lm1b/transformer_narrow_and_shallow/nesterov_momentum"]
-    functions = (workload.model, workload.optimizer, workload.schedule, workload.form, "float32")
-    program = _program(*functions, 8)
+    program = program_of(workload, "float32", remat=False, devices=8)
     slots = program.slots(1)
     everywhere = NamedSharding(program.mesh, EVERYWHERE)
     arguments = (

@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,7 +14,16 @@ from dbtool.core.contract import OTHER_METRICS
 from producers.training.block_record import Clock
 from producers.training.checkpoints import Checkpoints
 from producers.training.stopping import FirstToGoal, Goal
-from tests.support.blocks import TRIALS, Rows, StoppingCheckpoints, assert_same, rows, train
+from tests.support.blocks import (
+    NEVER,
+    TRIALS,
+    Rows,
+    StoppingCheckpoints,
+    assert_same,
+    rows,
+    stopped_and_resumed,
+    train,
+)
 
 NOISE = "gradient_noise_scale"
 MOMENTS = {"gradient_squared_norm", "gradient_covariance_trace"}
@@ -73,9 +83,7 @@ def test_a_search_in_lockstep_stops_where_it_would_without():
 
 
 def test_a_killed_block_goes_on_with_the_measurement_that_was_due(noise, tmp_path):
-    with pytest.raises(InterruptedError):
-        trained(NOISE, checkpoints=StoppingCheckpoints(tmp_path, "made up", 188))
-    again = trained(NOISE, checkpoints=Checkpoints(tmp_path, "made up", 1e9))
+    again = stopped_and_resumed(tmp_path, 188, partial(trained, NOISE))
     assert_same(without_measures(again), without_measures(noise))
     assert again[OTHER_METRICS].tolist() == noise[OTHER_METRICS].tolist()
 
@@ -87,7 +95,7 @@ def test_seconds_pass_in_training_alone_and_go_on_after_a_kill(tmp_path):
     until_kill = time.monotonic() - began
     time.sleep(1)  # nothing trains meanwhile
     went_on = time.monotonic()
-    again = trained("seconds", checkpoints=Checkpoints(tmp_path, "made up", 1e9))
+    again = trained("seconds", checkpoints=Checkpoints(tmp_path, "made up", NEVER))
     trained_for = until_kill + time.monotonic() - went_on
     assert_same(without_measures(again), without_measures(trained()))
     seconds = {step: found["seconds"] for step, found in measured(again, 0).items()}

@@ -88,7 +88,7 @@ def measured(name: str, state: TrialState) -> dict[str, Any]:
     return {metric: float(value) for metric, value in found.items()}
 
 
-@pytest.mark.parametrize("sparse", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("sparse", quick_few([False, True], [True]))
 def test_noise_scale(sparse):
     state = trained(sparse=sparse)
     small = np.mean(
@@ -102,7 +102,7 @@ def test_noise_scale(sparse):
     )
 
 
-@pytest.mark.parametrize("sparse", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("sparse", quick_few([False, True], [True]))
 def test_lipschitz_constant_along_the_next_step(sparse):
     state = trained(sparse=sparse)
     after, _ = step(state, METAPARAMETERS, *together(examples()))
@@ -143,38 +143,24 @@ EIGENVALUES = np.array([9.0, -4.0, 2.0, 1.0])
 BASIS = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
 HESSIAN = jnp.asarray(BASIS @ np.diag(EIGENVALUES) @ BASIS.T, jnp.float32)
 
-Tree = dict[str, jax.Array]
+WEIGHTS = np.array([1.0, -2.0, 0.5, 3.0], np.float32)
 
 
-def vector(tree: Tree) -> jax.Array:
-    return jnp.concatenate([tree["kernel"].ravel(), tree["bias"]])
-
-
-def as_tree(vector: np.ndarray | jax.Array) -> Tree:
-    values = jnp.asarray(vector, jnp.float32)
-    return {"kernel": values[:3].reshape(3, 1), "bias": values[3:]}
-
-
-def quadratic(parameters: Tree) -> jax.Array:
-    weights = vector(parameters)
+def quadratic(weights: jax.Array) -> jax.Array:
     return weights @ HESSIAN @ weights / 2
-
-
-PARAMETERS = as_tree(np.array([1.0, -2.0, 0.5, 3.0]))
 
 
 @pytest.mark.slow
 def test_a_step_that_goes_nowhere_has_none():
-    nowhere = jax.tree.map(jnp.zeros_like, PARAMETERS)
-    assert np.isnan(gradient_lipschitz_constant(jax.grad(quadratic), PARAMETERS, nowhere))
+    assert np.isnan(gradient_lipschitz_constant(jax.grad(quadratic), WEIGHTS, np.zeros(4, "f4")))
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_largest_eigenvalue_has_its_sign(sign):
-    def times(direction: Tree) -> Any:
-        return hessian_times(jax.grad(lambda at: sign * quadratic(at)), PARAMETERS, direction)
+    def times(direction: jax.Array) -> Any:
+        return hessian_times(jax.grad(lambda at: sign * quadratic(at)), WEIGHTS, direction)
 
-    start = as_tree(np.ones(4))
+    start = jnp.ones(4)
     assert float(largest_eigenvalue(times, start)) == pytest.approx(9 * sign, rel=1e-4)
     # One product gives the Rayleigh quotient of the start.
     assert float(largest_eigenvalue(times, start, 1)) == pytest.approx(

@@ -2,8 +2,6 @@
 
 import functools
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,23 +13,24 @@ import pytest
 
 from dbtool.core.errors import UsageError
 from producers.devices import join_hosts
-from producers.training.block import BlockProgram
 from producers.training.block_record import BlockRecord
 from producers.training.mesh import device_mesh
 from tests.support.blocks import (
     OTHER_EXAMPLES,
     PROBLEMS,
-    TOLERANCE,
     TRIALS,
     Rows,
     assert_close,
+    assert_equivalent,
     assert_same,
     compiled,
+    program_of,
     rows,
     train,
     train_to_states,
 )
 from tests.support.host_process import CASES, DIVERGING, MANY_CALLS, PROCESSES, RESUMED
+from tests.support.programs import run_python, start_program
 from tests.support.sweeps import hosts
 
 # Devices, and how many of them share a trial.
@@ -45,14 +44,6 @@ def trained(
     """The record, and the states after the last step."""
     count, of_each = devices
     return train_to_states(problem, devices=count, devices_a_trial=of_each, micro_batch=micro_batch)
-
-
-def assert_equivalent(found: tuple[BlockRecord, Any], expected: tuple[BlockRecord, Any]) -> None:
-    """Checks curves, weights, running statistics and the optimizer's state."""
-    assert_close(found[0], expected[0])
-    # Slots beyond the trials only fill the devices.
-    for one, other in zip(jax.tree.leaves(found[1]), jax.tree.leaves(expected[1]), strict=True):
-        np.testing.assert_allclose(one[:TRIALS], other[:TRIALS], rtol=TOLERANCE, atol=TOLERANCE)
 
 
 def test_curves_depend_neither_on_devices_nor_on_micro_batches():
@@ -115,9 +106,7 @@ def test_micro_batches_are_the_largest_that_divide_the_batch(micro_batch, batch_
 
 
 def test_micro_batches_are_of_whole_ghost_batches():
-    mesh, functions = device_mesh(jax.devices()[:1]), PROBLEMS["fc"].trainer
-    sizes: dict[str, Any] = {"evaluation_batch": 8, "divisor": 32, "micro_batch": 50}
-    program = BlockProgram(functions, mesh, lanes=1, shared_batches=False, **sizes)
+    program = program_of(PROBLEMS["fc"].trainer, divisor=32, micro_batch=50)
     # And not 48, of which a half would be normalised apart.
     assert program.batch_shape(96) == (3, 32)
 
@@ -175,20 +164,9 @@ ALL_CASES = [*CASES, RESUMED]
 
 def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
     """What each of the processes found when they trained the cases together."""
-    environment = os.environ | {
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-        "PYTHONPATH": str(Path(__file__).parents[3]),
-    }
-    words = [sys.executable, "-m", "tests.support.host_process", str(folder), *cases]
+    quick = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
     processes = [
-        subprocess.Popen(
-            words,
-            env=environment | host,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for host in hosts(PROCESSES)
+        start_program("host_process", folder, *cases, **quick, **host) for host in hosts(PROCESSES)
     ]
     try:
         for process in processes:
@@ -269,8 +247,8 @@ def test_trials_that_end_are_no_longer_read(found):
 def test_hosts_that_nothing_names_are_refused():
     # JAX joins hosts only before it has looked for devices, so in a process of its own.
     environment = {name: value for name, value in os.environ.items() if name[:4] != "JAX_"}
-    words = [sys.executable, "-c", "from producers.devices import join_hosts; join_hosts()"]
-    process = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    program = "from producers.devices import join_hosts; join_hosts()"
+    process = run_python("-c", program, env=environment)
     assert process.returncode != 0
     assert "UsageError: cannot tell which hosts train together" in process.stderr
     assert "set JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES" in process.stderr

@@ -29,33 +29,20 @@ from tests.support.blocks import (
 SENSITIVITY = st.sampled_from([0.0, 1e-45, 1e-30, 0.5, 1.0, 2.0, 3e38]) | st.floats(0, 4, width=32)
 
 
-def flat(masks: Any) -> np.ndarray:
-    return np.concatenate([np.asarray(mask).ravel() for mask in jax.tree.leaves(masks)])
-
-
-def tree(values: np.ndarray | jax.Array) -> dict[str, dict[str, jax.Array]]:
-    """Two layers with 12 and 8 prunable weights."""
-    assert values.shape == (20,)
-    return {
-        "a": {"bias": jnp.full(4, 9.0), "kernel": jnp.asarray(values[:12]).reshape(3, 4)},
-        "b": {"bias": jnp.full(2, 9.0), "kernel": jnp.asarray(values[12:]).reshape(2, 2, 2)},
-    }
-
-
-def kernels(masks: dict[str, dict[str, jax.Array]]) -> np.ndarray:
-    return np.concatenate([np.asarray(masks[layer]["kernel"]).ravel() for layer in ("a", "b")])
-
-
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(arrays.arrays(np.float32, 20, elements=SENSITIVITY), st.floats(0, 1))
 def test_keeps_exactly_as_many_as_asked_and_ties_by_position(values, sparsity):
-    sensitivity = tree(values)
+    sensitivity = {
+        "a": {"bias": jnp.full(4, 9.0), "kernel": jnp.asarray(values[:12]).reshape(3, 4)},
+        "b": {"bias": jnp.full(2, 9.0), "kernel": jnp.asarray(values[12:]).reshape(2, 2, 2)},
+    }
     found = masks(sensitivity, sensitivity, sparsity)
+    kernels = np.concatenate([np.asarray(found[layer]["kernel"]).ravel() for layer in "ab"])
     kept = round((1 - sparsity) * 20)
     expected = np.zeros(20, bool)
     expected[np.argsort(-values.astype(np.float64), kind="stable")[:kept]] = True
-    assert kernels(found).tolist() == expected.tolist()
+    assert kernels.tolist() == expected.tolist()
     assert found["a"]["bias"].all()
     assert found["b"]["bias"].all()
 
@@ -112,11 +99,9 @@ SHAPES = jax.eval_shape(TRAINER.start, jax.ShapeDtypeStruct((), jnp.uint32)).par
 
 
 @functools.cache
-def trained(sparsity: float, devices: int = 1, devices_a_trial: int = 1) -> Any:
-    """The record, and the states after the last step."""
-    return train_to_states(
-        "fc", devices=devices, devices_a_trial=devices_a_trial, sparsity=sparsity
-    )
+def trained() -> Any:
+    """The states after the last step."""
+    return train_to_states("fc", sparsity=SPARSITY)[1]
 
 
 @functools.cache
@@ -143,14 +128,14 @@ def test_the_weights_of_highest_sensitivity_over_all_examples_are_kept(trial):
     gradients = jax.jit(TRAINER.gradient)(state, {}, (split.inputs, split.targets)).gradients
     of_one = [jax.tree.map(lambda a: np.asarray(a)[None], a) for a in (state.parameters, gradients)]
     sensitivity = np.abs(weights_of(of_one[0], 0) * weights_of(of_one[1], 0))
-    kept = weights_of(trained(SPARSITY)[1].masks, trial)
+    kept = weights_of(trained().masks, trial)
     # But for rounding, none that was pruned is more sensitive than one that was kept.
     assert sensitivity[~kept].max() <= sensitivity[kept].min() * (1 + TOLERANCE)
     assert sensitivity[kept].min() > 0
 
 
 def test_pruned_weights_stay_zero_and_the_masks_as_they_were():
-    _, states = trained(SPARSITY)
+    states = trained()
     program = compiled("fc", 1, 1, 1, False, None)
     split = made_up_split(TRAINER.form, TRAINING_EXAMPLES, 1)
     before = jax.device_get(program.prune(starts(), SPARSITY, program.put(split)))

@@ -1,38 +1,29 @@
 """Activations that are computed again: the same curves, in less memory."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 from flax import nnx
 
 from producers.datasets.forms import TextForm
 from producers.models.language import LSTMLanguageModel, Transformer
-from producers.training.objectives import objective_for
-from producers.training.optimizers import optimizer_definition
-from producers.training.schedules import schedule_definition
-from producers.training.step import Trainer
-from tests.support.blocks import TOLERANCE, TRIALS, WITH_REMAT, assert_close, train_to_states
+from tests.support.blocks import WITH_REMAT, assert_equivalent, train_to_states, trainer_of
 from tests.support.slow import quick_few
 
 SHARED = {"devices": 8, "devices_a_trial": 4, "micro_batch": 8}
-CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in WITH_REMAT] + [
-    ("transformer", SHARED),
-    ("lstm", SHARED),
-]
+CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in WITH_REMAT]
+CASES += [("transformer", SHARED), ("lstm", SHARED)]
 
 
 @pytest.mark.parametrize(("problem", "options"), quick_few(CASES, [CASES[2]]))
 def test_curves_and_states_are_those_without(problem, options):
     """Of positions that some chunks have no tokens at, and devices and parts that share batches."""
-    record, states = train_to_states(problem)
-    found, found_states = train_to_states(WITH_REMAT[problem], **options)
-    assert_close(found, record)
-    for one, other in zip(jax.tree.leaves(found_states), jax.tree.leaves(states), strict=True):
-        np.testing.assert_allclose(one[:TRIALS], other[:TRIALS], rtol=TOLERANCE, atol=TOLERANCE)
+    found = train_to_states(WITH_REMAT[problem], **options)
+    assert_equivalent(found, train_to_states(problem))
 
 
 BATCH, FORM = 8, TextForm(vocabulary=4_000, length=32)
@@ -43,14 +34,8 @@ def temporary_bytes(
     model: Callable[..., nnx.Module], sizes: tuple[int, ...], remat: bool
 ) -> list[int]:
     """What a training step and an evaluation need besides their arguments."""
-    functions = Trainer(
-        lambda rngs: model(FORM.vocabulary, *sizes, dtype=jnp.float32, rngs=rngs),
-        FORM,
-        objective_for(FORM),
-        optimizer_definition("sgd"),
-        schedule_definition("constant"),
-        remat,
-    )
+    build = partial(model, FORM.vocabulary, *sizes, dtype=jnp.float32)
+    functions = trainer_of(lambda rngs: build(rngs=rngs), FORM, remat=remat)
     state = jax.eval_shape(functions.start, jax.ShapeDtypeStruct((), jnp.uint32))
     texts = jax.ShapeDtypeStruct((BATCH, FORM.length), jnp.int32)
     rate = {"learning_rate": jax.ShapeDtypeStruct((), jnp.float32)}

@@ -15,17 +15,11 @@ from dbtool.core.errors import UsageError
 from producers.datasets.forms import CIFAR_10, ArrayForm, ImageForm
 from producers.models.residual import GhostBatchNorm
 from producers.training.measures import MEASURES
-from producers.training.objectives import (
-    Classification,
-    MultiLabel,
-    NextToken,
-    Objective,
-    objective_for,
-)
+from producers.training.objectives import Classification, MultiLabel, NextToken, Objective
 from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_definition
-from producers.training.step import Trainer, trainer
-from tests.support.blocks import PROBLEMS, TEXTS
+from producers.training.step import trainer
+from tests.support.blocks import PROBLEMS, TEXTS, trainer_of
 from tests.support.slow import quick_few
 
 
@@ -39,8 +33,7 @@ class Shown(nnx.Module):
 
 def shown(form: ImageForm, images: np.ndarray) -> np.ndarray:
     """What models see of images, flattened."""
-    objective, rule = objective_for(form), optimizer_definition("sgd")
-    functions = Trainer(lambda _: Shown(), form, objective, rule, schedule_definition("constant"))
+    functions = trainer_of(lambda _: Shown(), form)
     state = functions.start(jnp.uint32(0))
     return np.asarray(functions.logits(state.parameters, state.statistics, jnp.asarray(images)))
 
@@ -88,9 +81,7 @@ class Dropped(nnx.Module):
 
 @pytest.mark.slow
 def test_random_state_goes_on_where_gradients_are_accumulated_and_measured():
-    form = ArrayForm((4,), classes=2)
-    rule, constant = optimizer_definition("sgd"), schedule_definition("constant")
-    functions = Trainer(Dropped, form, objective_for(form), rule, constant)
+    functions = trainer_of(Dropped, ArrayForm((4,), classes=2))
     random = np.random.default_rng(0)
     inputs = random.normal(size=(3, 2, 4)).astype(np.float32)
     targets = random.integers(0, 2, (3, 2))

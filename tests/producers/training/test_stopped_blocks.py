@@ -1,5 +1,6 @@
 """Trials that advance together: when they stop, and the rows of those that train on up to there."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from producers.training.block_record import BlockRecord, Slots
-from producers.training.checkpoints import Checkpoints
 from producers.training.stopping import FirstToGoal, Goal
-from tests.support.blocks import TRIALS, Rows, StoppingCheckpoints, assert_same, rows, train
+from tests.support.blocks import TRIALS, Rows, assert_same, rows, stopped_and_resumed, train
 
 EVALUATIONS = {step: step % 12 == 0 for step in range(0, 25, 2)}
 METRIC = "val_cross_entropy_error"
@@ -24,22 +24,14 @@ def whole() -> Rows:
     return rows(train("normalised", evaluations=EVALUATIONS, diverging=DIVERGING))
 
 
-def rule(whole: Rows, dropping: float | None) -> FirstToGoal:
+def stopped(whole: Rows, dropping: float | None = None, **options: Any) -> BlockRecord:
     """Stops at the value that the best trial had after twelve steps."""
     value = float(np.nanmin(whole[METRIC][whole["step"] <= 12]))
     # A little more than that, since the last digits depend on the devices.
     goal = Goal(METRIC, value * 1.001)
-    return FirstToGoal(goal, TRIALS, everyone=EVALUATIONS, dropping=dropping)
-
-
-def stopped(whole: Rows, dropping: float | None = None, **options: Any) -> BlockRecord:
+    rule = FirstToGoal(goal, TRIALS, everyone=EVALUATIONS, dropping=dropping)
     options |= {"evaluations": EVALUATIONS, "diverging": DIVERGING}
-    return train("normalised", rule=rule(whole, dropping), **options)
-
-
-def up_to(whole: Rows, step: int) -> Rows:
-    kept = whole["step"] <= step
-    return {name: values[kept] for name, values in whole.items()}
+    return train("normalised", rule=rule, **options)
 
 
 def test_a_block_stops_at_the_first_evaluation_past_its_goal(whole):
@@ -47,13 +39,13 @@ def test_a_block_stops_at_the_first_evaluation_past_its_goal(whole):
     found = rows(record)
     last = int(found["step"].max())
     assert 0 < last <= 12
-    expected = up_to(whole, last)
+    kept = whole["step"] <= last
     for name, values in found.items():
         if name.startswith(("train_", "test_")):
             # As after a last step, all splits are evaluated there.
             assert np.isfinite(values[found["step"] == last]).all()
         else:
-            np.testing.assert_array_equal(values, expected[name], err_msg=name)
+            np.testing.assert_array_equal(values, whole[name][kept], err_msg=name)
     assert [record.status(trial) for trial in range(TRIALS)] == [*["COMPLETE"] * 3, "INFEASIBLE"]
 
 
@@ -68,10 +60,8 @@ def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole, tmp_path):
     undisturbed = stopped(whole, 2.0)
     # Otherwise the test would pass with a rule that starts anew.
     assert "INCOMPLETE" in [undisturbed.status(trial) for trial in range(TRIALS)]
-    with pytest.raises(InterruptedError):
-        # Before an evaluation that drops trials.
-        stopped(whole, 2.0, checkpoints=StoppingCheckpoints(tmp_path, "made up", 4))
-    again = stopped(whole, 2.0, checkpoints=Checkpoints(tmp_path, "made up", 1e9))
+    # Before an evaluation that drops trials.
+    again = stopped_and_resumed(tmp_path, 4, partial(stopped, whole, 2.0))
     assert_same(again, undisturbed)
     for trial in range(TRIALS):
         assert again.status(trial) == undisturbed.status(trial)

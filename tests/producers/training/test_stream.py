@@ -4,6 +4,7 @@ import functools
 import time
 import tracemalloc
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from producers.cli.speed import hearing_of_waits
-from producers.datasets.forms import GREY_28
+from producers.datasets.forms import GREY_28, Form
 from producers.datasets.split import Split
 from producers.training import stream
 from producers.training.batches import BatchStream
@@ -21,6 +22,7 @@ from producers.training.block_record import BlockRecord
 from producers.training.run import evaluated
 from producers.training.stream import StreamedDraw
 from tests.support.blocks import (
+    GROWN,
     TEXTS,
     CountedSource,
     assert_close,
@@ -31,28 +33,31 @@ from tests.support.blocks import (
     splits_of,
     train,
 )
+from tests.support.slow import quick_few
 
 # Two of the four trials end at once, one later, so that the block shrinks while others are read.
 DIVERGING = {0: 1e30, 1: 1e30, 2: 300.0}
 
 
 @functools.cache
-def in_memory(shared: bool, diverging: bool) -> BlockRecord:
-    return train("fc", shared=shared, diverging=DIVERGING if diverging else None)
+def in_memory() -> BlockRecord:
+    return train("fc")
 
 
-@pytest.mark.parametrize(
-    ("shared", "diverging"),
-    [
-        (False, False),
-        pytest.param(True, False, marks=pytest.mark.slow),
-        pytest.param(False, True, marks=pytest.mark.slow),
-    ],
-)
-def test_curves_are_bit_for_bit_those_of_a_split_in_memory(shared, diverging):
-    record = train("fc", streamed=True, shared=shared, diverging=DIVERGING if diverging else None)
-    assert_same(record, in_memory(shared, diverging))
-    if diverging:
+READ: list[tuple[str, dict[str, Any]]] = [
+    ("fc", {}),
+    ("fc", {"shared": True}),
+    ("fc", {"diverging": DIVERGING}),
+    ("fc", GROWN | {"shared": True, "lanes": 4}),
+    ("normalised", GROWN | {"diverging": {0: 1e30, 1: 1e30}}),
+]
+
+
+@pytest.mark.parametrize(("problem", "options"), quick_few(READ, READ[:1]))
+def test_curves_are_bit_for_bit_those_of_a_split_in_memory(problem, options):
+    record = train(problem, streamed=True, **options)
+    assert_same(record, train(problem, **options))
+    if "diverging" in options:
         assert [record.status(trial) for trial in range(4)].count("INFEASIBLE") >= 2
 
 
@@ -60,7 +65,7 @@ def test_curves_are_bit_for_bit_those_of_a_split_in_memory(shared, diverging):
 def test_several_devices_read_what_one_does():
     splits = splits_of(compiled("fc", 8, 4, 1, False, None), streamed=True)
     record = train("fc", devices=8, devices_a_trial=4, splits=splits)
-    assert_close(record, in_memory(False, False))
+    assert_close(record, in_memory())
     assert isinstance(splits.training, CountedSource)
     assert len(splits.training.drawn) == 4 * 16 * 12
     eight = train("fc", devices=8, devices_a_trial=4, streamed=True, augmentation=True)
@@ -71,28 +76,21 @@ def test_augmentation_follows_from_the_seed_alone():
     augmented = train("fc", streamed=True, augmentation=True)
     assert_same(train("fc", streamed=True, augmentation=True), augmented)
     losses = rows(augmented)["batch_cross_entropy_error"]
-    others = rows(in_memory(False, False))["batch_cross_entropy_error"]
+    others = rows(in_memory())["batch_cross_entropy_error"]
     assert (losses[1:13] != others[1:13]).all()
     # Evaluations see the images as they are: before the first step nothing differs.
-    starts = [
-        rows(record)["val_cross_entropy_error"][0]
-        for record in (augmented, in_memory(False, False))
-    ]
+    starts = [rows(each)["val_cross_entropy_error"][0] for each in (augmented, in_memory())]
     assert starts[0] == starts[1]
 
 
-@pytest.mark.parametrize(
-    ("problem", "form", "examples"),
-    [
-        # As few as the devices evaluate together, so that the larger splits are read in pieces.
-        *(pytest.param("fc", GREY_28, examples, marks=pytest.mark.slow) for examples in (7, 8)),
-        ("fc", GREY_28, 139),
-        # Texts of evaluations may be longer than those of training: of 6 tokens 8 texts are
-        # evaluated together, of 12 there are 4, of 60 still one.
-        pytest.param("pairs", replace(TEXTS, length=12), 7, marks=pytest.mark.slow),
-        pytest.param("pairs", replace(TEXTS, length=60), 7, marks=pytest.mark.slow),
-    ],
-)
+# As few as the devices evaluate together, so that the larger splits are read in pieces. Texts of
+# evaluations may be longer than those of training: of 6 tokens 8 texts are evaluated together, of
+# 12 there are 4, of 60 still one.
+EVALUATED: list[tuple[str, Form, int]] = [("fc", GREY_28, examples) for examples in (139, 7, 8)]
+EVALUATED += [("pairs", replace(TEXTS, length=length), 7) for length in (12, 60)]
+
+
+@pytest.mark.parametrize(("problem", "form", "examples"), quick_few(EVALUATED, EVALUATED[:1]))
 def test_evaluation_counts_every_example_once(monkeypatch, problem, form, examples):
     monkeypatch.setattr(stream, "_BYTES_A_CALL", 1)
     program = compiled(problem, 1, 1, 1, False, None)
@@ -183,17 +181,18 @@ def test_waits_for_examples_are_told():
     assert waits[0] >= 0.4
 
 
-@pytest.mark.parametrize(
-    ("problem", "bytes_a_call", "options"),
-    [
-        # Parts of one micro-batch, and of two of the four.
-        ("fc", 1, {"diverging": DIVERGING, "shared": True, "lanes": 4}),
-        pytest.param("fc", 40_000, {"lanes": 2}, marks=pytest.mark.slow),
-        pytest.param("normalised", 1, {"micro_batch": 8}, marks=pytest.mark.slow),
-        pytest.param("pairs", 1, {"devices": 8, "devices_a_trial": 4}, marks=pytest.mark.slow),
-        pytest.param("transformer", 1, {}, marks=pytest.mark.slow),
-    ],
-)
+# Parts of one micro-batch, and of two of the four.
+PARTS: list[tuple[str, int, dict[str, Any]]] = [
+    ("fc", 1, {"diverging": DIVERGING, "shared": True, "lanes": 4}),
+    ("fc", 40_000, {"lanes": 2}),
+    ("fc", 1, GROWN | {"micro_batch": 8}),
+    ("normalised", 1, {"micro_batch": 8}),
+    ("pairs", 1, {"devices": 8, "devices_a_trial": 4}),
+    ("transformer", 1, {}),
+]
+
+
+@pytest.mark.parametrize(("problem", "bytes_a_call", "options"), quick_few(PARTS, PARTS[:1]))
 def test_steps_in_parts_are_those_of_whole_batches(monkeypatch, problem, bytes_a_call, options):
     options = {"micro_batch": 4, "streamed": True} | options
     whole = train(problem, **options)
