@@ -60,8 +60,8 @@ def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole, tmp_path):
     undisturbed = stopped(whole, 2.0)
     # Otherwise the test would pass with a rule that starts anew.
     assert "INCOMPLETE" in [undisturbed.status(trial) for trial in range(TRIALS)]
-    # Before an evaluation that drops trials.
-    again = stopped_and_resumed(tmp_path, 4, partial(stopped, whole, 2.0))
+    # After the evaluations up to step 6, by which the one at step 12 drops a trial.
+    again = stopped_and_resumed(tmp_path, 8, partial(stopped, whole, 2.0))
     assert_same(again, undisturbed)
     for trial in range(TRIALS):
         assert again.status(trial) == undisturbed.status(trial)
