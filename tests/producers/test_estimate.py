@@ -11,16 +11,12 @@ import pytest
 from producers.configuration import SweepOptions
 from producers.datasets.forms import CIFAR_10, GREY_28, IMAGENET, Form, TextForm
 from producers.estimate import estimate, forward_operations, held_out_examples, operations
-from producers.plan import StudyPlan
 from producers.workloads.registry import WORKLOADS
-from tests.support.sweeps import STEPS, planned, small_study
+from tests.support.slow import quick_few
+from tests.support.sweeps import planned, small_study
 
 OPTIONS = SweepOptions()
 SMALL = WORKLOADS["mnist/fc_64_64_64/sgd"]
-
-
-def study_of(trials: int, steps: int = STEPS) -> StudyPlan:
-    return replace(small_study(steps=steps), least_trials=trials)
 
 
 def seconds(line: str) -> float:
@@ -88,7 +84,7 @@ def test_examples_of_validation_and_test(name, examples):
 
 
 def test_time_grows_with_the_work(tmp_path):
-    small = study_of(100, steps=100_000)
+    small = replace(small_study(steps=100_000), least_trials=100)
     wide = replace(small, workload=WORKLOADS["mnist/fc_2048_2048_2048/sgd"])
     larger = replace(wide, batch_size=512)
     grown = replace(wide, workload=replace(wide.workload, batch_schedule=((50_000, 8),)))
@@ -145,13 +141,10 @@ MULTIPLICATIONS: dict[tuple[str, Form], float] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("model", "form"),
-    [
-        pytest.param(*each, marks=pytest.mark.slow) if each[0] == "resnet_50" else each
-        for each in MULTIPLICATIONS
-    ],
-)
+QUICK = MULTIPLICATIONS.keys() - {("resnet_50", IMAGENET)}
+
+
+@pytest.mark.parametrize(("model", "form"), quick_few(MULTIPLICATIONS, QUICK))
 def test_forward_passes(model, form):
     expected = 2 * MULTIPLICATIONS[model, form]
     found = forward_operations(model, form, "float32")

@@ -17,7 +17,7 @@ from tests.support.sweeps import studies_of
 Write = Callable[[str | bytes], Path]
 WORKLOAD = "mnist/fc_64_64_64/sgd"
 SWEEP = f'[[sweep]]\nworkloads = ["{WORKLOAD}"]\n'
-LONGEST = 2**63 - 1
+PLAN = f'release = "x"\n{SWEEP}'
 
 
 @pytest.fixture(scope="module")
@@ -81,28 +81,28 @@ def test_dtype_is_that_of_every_workload(write):
         (SWEEP, ["it has no release"]),
         (f'relase = "x"\n{SWEEP}', ['it knows no "relase"; closest: release']),
         ('release = "x"\n[[sweep]]', ["sweep.0 has no workloads"]),
-        (f'release = "x"\n{SWEEP}trails = 3', ['sweep.0 knows no "trails"; closest: trials']),
+        (f"{PLAN}trails = 3", ['sweep.0 knows no "trails"; closest: trials']),
         ('release = "x"\n[[sweep]]\nworkloads = []', ["workloads is [], ", '["mnist/fc_*"]']),
-        (f'release = "x"\n{SWEEP}batch_sizes = [8, 1, 8]', ["batch_sizes has one of them twice"]),
-        (f'release = "x"\n{SWEEP}trials = 0', ["sweep.0.trials is 0, ", "from 1 to 1000000"]),
-        (f'release = "x"\n{SWEEP}steps = 2\nbudget = 1.0', ["steps and budget both say", "one"]),
+        (f"{PLAN}batch_sizes = [8, 1, 8]", ["batch_sizes has one of them twice"]),
+        (f"{PLAN}trials = 0", ["sweep.0.trials is 0, ", "from 1 to 1000000"]),
+        (f"{PLAN}steps = 2\nbudget = 1.0", ["steps and budget both say", "one"]),
         (
-            f'release = "x"\n{SWEEP}search = "lockstep"\nwide_at = 4',
+            f'{PLAN}search = "lockstep"\nwide_at = 4',
             ["sweep.0: wide_at says how to go about search window"],
         ),
         (
-            f'release = "x"\n{SWEEP}search = "window"\nfeasible = 3',
+            f'{PLAN}search = "window"\nfeasible = 3',
             ["sweep.0: search window adds trials by itself; leave out feasible"],
         ),
         (
-            f'release = "x"\n{SWEEP}[[sweep]]\nworkloads = ["mnist/fc_1025/sgd"]',
+            f'{PLAN}[[sweep]]\nworkloads = ["mnist/fc_1025/sgd"]',
             [
                 ", [[sweep]] 2: unknown workload 'mnist/fc_1025/sgd'; closest: mnist/fc_1024/sgd, ",
                 "`dbtool produce --list`",
             ],
         ),
         (
-            f'release = "x"\n{SWEEP}batch_sizes = [55_000, 55_001]',
+            f"{PLAN}batch_sizes = [55_000, 55_001]",
             [f", [[sweep]] 1: batch size 55001 does not fit {WORKLOAD}, which has 55000 training"],
         ),
     ],

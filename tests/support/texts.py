@@ -4,11 +4,10 @@ import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from producers.datasets.folders import default_cache
-from producers.datasets.split import Dataset, Examples, Split
+from producers.datasets.split import Dataset, Examples
 from producers.datasets.text.vocabulary import load_vocabulary
+from tests.support.image_files import read
 
 
 def numbered(first: int, count: int) -> list[str]:
@@ -28,9 +27,7 @@ def texts(data: Dataset, examples: Examples) -> list[str]:
     """The texts of examples, decoded from their targets by the one vocabulary of the cache."""
     vocabulary = load_vocabulary(cached_vocabularies()[0])
     assert data.file_hashes["vocabulary"] == vocabulary.sha256
-    if not isinstance(examples, Split):
-        examples = examples.read(np.arange(len(examples)), None)
-    rows = examples.targets.tolist()
+    rows = read(examples).targets.tolist()
     # The end of a text that was cut is not there.
     ends = [row.index(2) if 2 in row else len(row) for row in rows]
     return [vocabulary.decode(row[:end]) for row, end in zip(rows, ends, strict=True)]

@@ -8,6 +8,7 @@ import math
 import re
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from producers.cli.progress import Watch, sweep_progress
 from producers.cli.speed import Pace
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
+from producers.sweep.run import SweepEvents
 from producers.training.block_record import BlockRecord
 from tests.support import made_up
 from tests.support.made_up import write_shard
@@ -43,6 +45,17 @@ class Terminal(io.StringIO):
         return re.findall(r"(\d+ % · [^·]*) ·", plain)
 
 
+@contextlib.contextmanager
+def on_terminal(out: Path) -> Iterator[tuple[Terminal, SweepEvents]]:
+    """What a terminal shows of the sweep of STUDY, and the events to tell it of."""
+    terminal = Terminal()
+    with (
+        contextlib.redirect_stderr(terminal),
+        sweep_progress([STUDY], out, SweepOptions()) as events,
+    ):
+        yield terminal, events
+
+
 def trained(trials: int, steps: int) -> BlockRecord:
     record = BlockRecord(trials)
     record.add_losses(np.arange(trials), np.ones(trials, bool), 0, np.zeros((trials, steps)))
@@ -50,11 +63,7 @@ def trained(trials: int, steps: int) -> BlockRecord:
 
 
 def test_restored_steps_are_done_and_not_in_the_rate(tmp_path):
-    terminal = Terminal()
-    with (
-        contextlib.redirect_stderr(terminal),
-        sweep_progress([STUDY], tmp_path, SweepOptions()) as events,
-    ):
+    with on_terminal(tmp_path) as (terminal, events):
         began = time.monotonic()
         events.on_block(STUDY, range(4))
         events.on_record(trained(4, 50))
@@ -71,11 +80,7 @@ def test_restored_steps_are_done_and_not_in_the_rate(tmp_path):
 
 
 def test_a_block_that_begins_anew_has_nothing_restored(tmp_path):
-    terminal = Terminal()
-    with (
-        contextlib.redirect_stderr(terminal),
-        sweep_progress([STUDY], tmp_path, SweepOptions()) as events,
-    ):
+    with on_terminal(tmp_path) as (terminal, events):
         for trial_ids in (range(2), range(2, 4)):
             events.on_block(STUDY, trial_ids)
             events.on_record(BlockRecord(2))

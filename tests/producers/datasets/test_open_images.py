@@ -171,11 +171,6 @@ ROWS = st.lists(
 )
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("labels") / "train-annotations-human-imagelabels.csv"
-
-
 @given(rows=ROWS)
 def test_labels_are_those_of_reading_row_by_row(file, rows):
     stated: dict[tuple[str, str], set[int]] = defaultdict(set)

@@ -16,11 +16,6 @@ from tests.support.image_files import crc32c, example, image_example, record
 DATA = st.lists(st.binary(max_size=40), min_size=1, max_size=5)
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("records") / "train-00000-of-00001"
-
-
 def read_all(path: Path) -> list[bytes]:
     return [read_record(path, *entry) for entry in index_records(path).tolist()]
 

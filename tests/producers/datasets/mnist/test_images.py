@@ -141,11 +141,6 @@ def read_idx(path: Path) -> np.ndarray:
     return parse_idx(read_content(path), path)
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("idx") / "file"
-
-
 @given(array=ARRAYS, compressed=st.booleans())
 def test_any_array_comes_back(file, array, *, compressed):
     content = idx_bytes(array)

@@ -13,11 +13,6 @@ from tests.support.texts import wet
 PAGES = [b"A title\nSome text.\n", b"", b"WARC/1.0\r\n\r\nnot a record\r\n\r\n", "é漢\n".encode()]
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("warc") / "some.warc.wet"
-
-
 def payloads(path: Path) -> list[bytes]:
     return [record.payload for record in read_records(path)]
 
