@@ -4,7 +4,7 @@ import atexit
 import math
 import shutil
 import tempfile
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from dbtool.release.publish import publish
 from dbtool.sources.base import Report, add_source
 from dbtool.sources.ingest import ReleaseSource
 from dbtool.store.shard_files import read_whole
-from tests.support.made_up import DIGITS, curve, write_shard
+from tests.support.made_up import DIGITS, RELEASE, MadeTrial, curve, write_shard
 
 LICENCE = "CC0-1.0"
 SGD = DIGITS
@@ -29,7 +29,7 @@ OTHERS = "letters/fc_64/adam"
 VIEWS = ("releases", "workloads", "studies", "trials", "measurements")
 
 
-def write_shards(folder: Path, release: str = "made-up") -> Path:
+def write_shards(folder: Path, release: str = RELEASE) -> Path:
     """Three studies of two workloads, one in two shards, with NULL, NaN, inf and other metrics."""
     return shutil.copytree(_written_shards(release), folder, dirs_exist_ok=True)
 
@@ -48,36 +48,16 @@ def _written_shards(release: str) -> Path:
         {"step": 2, "batch_cross_entropy_error": math.nan, "val_average_precision": 0.25},
         {"step": 3, "batch_cross_entropy_error": 0.1, "other_metrics": {}},
     ]
-    common: dict[str, Any] = {"release": release}
-    write_shard(
-        folder,
-        workload=SGD,
-        batch_size=8,
-        trials=[(2, "COMPLETE", fast, curve(errors)), (3, "INFEASIBLE", slow, odd)],
-        train_steps=40,
-        **common,
-    )
-    write_shard(
-        folder,
-        workload=SGD,
-        batch_size=8,
-        trials=[(0, "COMPLETE", slow, curve(errors[::-1])), (1, "INCOMPLETE", {}, curve([0.9]))],
-        train_steps=40,
-        **common,
-    )
-    write_shard(
-        folder, workload=SGD, batch_size=64, trials=[(0, "COMPLETE", fast, curve(errors))], **common
-    )
-    write_shard(
-        folder,
-        workload=OTHERS,
-        batch_size=32,
-        trials=[(7, "COMPLETE", {"β": 0.5}, curve(errors, metric="test_average_precision"))],
-        metric="test_average_precision",
-        goal=0.6,
-        goal_inclusive=True,
-        **common,
-    )
+    write = partial(write_shard, folder, release=release)
+    trials: list[MadeTrial]
+    trials = [(2, "COMPLETE", fast, curve(errors)), (3, "INFEASIBLE", slow, odd)]
+    write(workload=SGD, batch_size=8, trials=trials)
+    trials = [(0, "COMPLETE", slow, curve(errors[::-1])), (1, "INCOMPLETE", {}, curve([0.9]))]
+    write(workload=SGD, batch_size=8, trials=trials)
+    write(workload=SGD, batch_size=64, trials=[(0, "COMPLETE", fast, curve(errors))])
+    goal: dict[str, Any] = {"metric": "test_average_precision", "goal": 0.6, "goal_inclusive": True}
+    trials = [(7, "COMPLETE", {"β": 0.5}, curve(errors, metric=goal["metric"]))]
+    write(workload=OTHERS, batch_size=32, trials=trials, **goal)
     return folder
 
 
@@ -117,11 +97,11 @@ def rows(folder: Path, *queries: str) -> list[str]:
         return sorted(str(row) for query in queries for row in db.sql(query).rows())
 
 
-def everything(folder: Path, release: str = "made-up") -> dict[str, list[str]]:
-    """Every row of every view about a release, as `rows` has them."""
-    with open_database(folder, release=release) as db:
+def everything(folder: Path) -> dict[str, list[str]]:
+    """Every row of every view about the release `made-up`, as `rows` has them."""
+    with open_database(folder) as db:
         return {
-            view: sorted(map(str, db.sql(f"FROM {view} WHERE release = $name", name=release)))
+            view: sorted(map(str, db.sql(f"FROM {view} WHERE release = '{RELEASE}'")))
             for view in VIEWS
         }
 
