@@ -22,7 +22,7 @@ from producers.cli.progress import Watch, sweep_progress
 from producers.cli.speed import Pace
 from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
-from producers.sweep.run import SweepEvents
+from producers.sweep.events import SweepEvents
 from producers.training.block_record import BlockRecord
 from tests.support import made_up
 from tests.support.made_up import write_shard
