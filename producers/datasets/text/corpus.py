@@ -136,10 +136,10 @@ def _known(path: Path, find: FindLines) -> IndexedFile | None:
     try:
         facts = msgspec.json.decode((folder / _FACTS).read_bytes(), type=Facts)
         starts = np.load(folder / _STARTS, mmap_mode="r")
-        blocks = (folder / _BLOCKS).is_file()
+        blocks = np.load(folder / _BLOCKS, mmap_mode="r") if facts.compressed else None
     except (OSError, EOFError, ValueError, msgspec.MsgspecError):
         return None
-    whole = starts.shape == (facts.sentences,) and blocks == facts.compressed
+    whole = starts.shape == (facts.sentences,) and (blocks is None or blocks.shape[1:] == (3,))
     return IndexedFile(path, facts, folder) if whole else None
 
 
