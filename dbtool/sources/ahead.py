@@ -6,14 +6,14 @@ from concurrent.futures import Executor, Future
 from typing import TypeVar
 
 T = TypeVar("T")
-Result = TypeVar("Result")
+Computed = TypeVar("Computed")
 
 
 def in_order(
-    pool: Executor, function: Callable[[T], Result], items: Iterable[T], most: int
-) -> Iterator[Result]:
+    pool: Executor, function: Callable[[T], Computed], items: Iterable[T], most: int
+) -> Iterator[Computed]:
     """Yield the result of each item in turn, while a pool computes at most so many later ones."""
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[Future[Computed]] = deque()
     for item in items:
         waiting.append(pool.submit(function, item))
         if len(waiting) > most:
