@@ -250,12 +250,7 @@ def test_a_name_has_one_reading_and_is_read_in_linear_time():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"files": {"stepp": '"x"'}}, 'files knows no "stepp"; closest: step'),
-        ({"metrics": {"val_classification_error": '{ column = "a", transform = "1-x" }'}},
-         'metrics.val_classification_error.transform is "1-x", and should be one of 1 - x, '),
         ({"metrics": {"val_cross_entropy_error": '"error"'}}, "metrics names a column twice"),
-        ({"workload": {"metric": '"val_error"'}},
-         'workload.metric is "val_error", and should be one of batch_cross_entropy_error, '),
         ({"workload": {"train_examples": "1.5"}},
          "workload.train_examples is 1.5, and should be a whole number from 0, or a column"),
         ({"workload": {"model": '"a/b"'}}, 'workload.model is "a/b", and should be part of a work'),

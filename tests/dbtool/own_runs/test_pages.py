@@ -1,16 +1,15 @@
 """The mappings that pages of docs show: loaded as the pages say, against answers by hand."""
 
-import csv
-import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dbtool
+from tests.dbtool.own_runs.algoperf import write_logs
 from tests.support.commands import caller
 from tests.support.own_runs import query
 
@@ -107,63 +106,15 @@ def test_commands_that_store_nothing(tmp_path, monkeypatch, capsysbinary):
     assert second.output in PAGE
 
 
-# The logs of AlgoPerf, on made-up numbers.
 MAPPING = DOCS / "public_logs" / "algoperf.toml"
 PUBLIC_PAGE = (DOCS / "public_logs.md").read_text(encoding="utf-8")
-# The columns of a log are those of its workload.
-METRICS = {
-    "imagenet_resnet": ("accuracy", "loss"),
-    "criteo1tb": ("loss",),
-    "ogbg": ("accuracy", "loss", "mean_average_precision"),
-}
-TIMES = ("score", "total_duration", "accumulated_submission_time", "accumulated_eval_time")
 
 
-def write_run(
-    folder: Path, task: str, trial: int, values: Mapping[int, Sequence[float]], number: int = 0
-) -> None:
-    """Writes a run as AlgoPerf logs it: a loss every 100 steps, and evaluations at some steps."""
-    run_folder = folder / f"study_{number}" / f"{task}_jax" / f"trial_{trial}"
-    run_folder.mkdir(parents=True)
-    splits = ("train", "validation", "test")
-    evaluated = [f"{split}/{name}" for split in splits for name in METRICS[task]]
-    names = ["global_step", "grad_norm", "loss", *evaluated, "validation/num_examples", *TIMES]
-    rows: list[dict[str, Any]] = [
-        {"global_step": step, "grad_norm": 2.5, "loss": 0.75} for step in range(0, 400, 100)
-    ]
-    for step, of_metrics in values.items():
-        row = {f"{split}/{name}": value for split in splits
-               for name, value in zip(METRICS[task], of_metrics, strict=True)}  # fmt: skip
-        rows.append({"global_step": step, **row, "validation/num_examples": 50_000.0, "score": 9.5})
-    rows.append({"global_step": max(values), "score": 9.5})
-    with (run_folder / "measurements.csv").open("w", newline="") as file:
-        table = csv.DictWriter(file, [*names, "accumulated_logging_time", "preemption_count"])
-        table.writeheader()
-        table.writerows(sorted(rows, key=lambda row: row["global_step"]))
-    hparams = {"dropout_rate": 0.0, "label_smoothing": 0.1, "learning_rate": 0.001 * trial}
-    hparams |= {"one_minus_beta1": 0.1, "beta2": 0.998, "weight_decay": 0.1, "warmup_factor": 0.02}
-    (run_folder / "hparams.json").write_text(json.dumps(hparams))
-    about = {"workload.num_train_examples": 1_281_167, "rng_seed": 17 * trial, "gpu.count": 8}
-    (run_folder / "meta_data_0.json").write_text(json.dumps(about))
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    folder = tmp_path / "baseline"
-    # An accuracy of 0.77431 is the target, which counts when it is equalled.
-    write_run(folder, "imagenet_resnet", 1, {1: (0.001, 6.9), 250: (0.77, 1.1), 390: (0.77431, 1)})
-    write_run(folder, "imagenet_resnet", 2, {1: (0.001, 6.9), 250: (0.77, 1.1), 390: (0.774, 1)})
-    write_run(folder, "criteo1tb", 1, {1: (0.7,), 200: (0.1237,), 390: (0.1236,)}, number=1)
-    write_run(
-        folder, "ogbg", 1, {1: (0.5, 0.7, 0.02), 200: (0.98, 0.05, 0.28), 350: (0.98, 0, 0.3)}
-    )
-    return folder
-
-
-def test_logs_of_algoperf_become_a_release(logs, tmp_path, capsysbinary):
+def test_logs_of_algoperf_become_a_release(tmp_path, capsysbinary):
+    write_logs(tmp_path / "baseline")
     call = caller(capsysbinary)
     [command] = re.findall(r"^dbtool (ingest .*/algoperf\.toml)$", PUBLIC_PAGE, re.MULTILINE)
-    files = {"baseline": str(logs), "docs/public_logs/algoperf.toml": str(MAPPING)}
+    files = {"baseline": str(tmp_path / "baseline"), "docs/public_logs/algoperf.toml": str(MAPPING)}
     words = [files.get(word, word) for word in shlex.split(command)]
     assert call(*words, "--db", str(tmp_path / "db")).code == 0
     with dbtool.open(tmp_path / "db") as db:

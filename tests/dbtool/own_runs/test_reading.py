@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbtool.sources.numbers import USE_POINTS
-from dbtool.sources.tables.source import read_own_runs
 from dbtool.store.table_files import RunsError
-from tests.support.own_runs import load, mapping_text, query, read, refused, trials, values
+from tests.support.own_runs import load, query, read, refused, trials, values
 
 ROWS = (
     "SELECT trial_id, step, val_classification_error, other_metrics FROM measurements ORDER BY ALL"
@@ -24,7 +23,6 @@ NO_STATUS = (
     'as in values = { finished = "COMPLETE" }'
 )
 NO_RATE = 'learning_rate is "done", and should be a finite number'
-FROM_0 = "from 0 to 9,223,372,036,854,775,807"
 WIDE = "run,step,error\na,0,0.9\na,10,0.05\n"
 
 
@@ -107,23 +105,12 @@ def test_without_a_column_each_file_is_a_run(tmp_path):
     assert "a/x.csv and " in refused(tmp_path / "other", same, files={"run": None})
 
 
-def test_about_the_release(tmp_path):
-    top = {"title": '"T"', "licence": '"MIT"', "citation": '"@misc{x}"'}
-    load(tmp_path, {"1.csv": WIDE}, top=top, release="given")
-    found = "SELECT release, title, licence, citation FROM releases"
-    assert query(tmp_path, found) == [("given", "T", "MIT", "@misc{x}")]
-
-
 @pytest.mark.parametrize(
     ("kind", "text", "sentence"),
     [
-        ("csv", "", "is empty: its first line names the columns"),
         ("csv", "run,step,step\n", "line 1, column 'step': it is there twice: rename one of them"),
-        ("csv", "run,step,error\na,0\n", "line 2: it has 2 fields and the header 3"),
         ("csv", 'run,step,error\n"a\nb",0,0.5\na,0,x\n',
          f"line 4, column 'error': 'x' {NO_VALUE}"),
-        ("csv", "run,step,error\na,0,0.5\na,1.5,0.5\n",
-         f"line 3, column 'step': '1.5' is not a step, a whole number {FROM_0}"),
         ("csv", "run,step,error\na,,0.5\n", "line 2, column 'step': it is empty"),
         ("csv", "rum,step,error\na,0,0.5\n", "line 2: there is no column 'run'; closest: 'rum'"),
         ("csv", "run,step,error\na,0,8.5\n", f"line 2, column 'error': '8.5' {NO_SHARE}"),
@@ -134,7 +121,6 @@ def test_about_the_release(tmp_path):
         ("csv", "run,step,text,{x}\na,0,,0\n,1,,0\n",
          ("line 3, column 'run': it is empty; the files have no column 'error', which "
           "metrics.val_classification_error of the mapping names; closest: 'run', 'step', 'text'")),
-        ("jsonl", '{"run"', "line 1: it is no JSON; each line is one object"),
         ("jsonl", "\n[1]", "line 2: it is no JSON object; each line is one"),
         ("jsonl", "[" * 100_000, "line 1: it is no JSON; each line is one object"),
         ("jsonl", '{"run": "a", "step": 0, "error": 0.5, "x": [1]}', "line 1, column 'x': '["),
@@ -150,18 +136,11 @@ def test_pipes_are_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(RunsError, match="pipe cannot be read: it is not a file"):
         load(tmp_path, {"1.csv": WIDE}, runs={"file": '"pipe"'})
-    mapping = tmp_path / "mapping.toml"
-    mapping.write_text(mapping_text())
-    with pytest.raises(RunsError, match="pipe cannot be read: it is not a file"):
-        read_own_runs([tmp_path / "pipe"], "csv", mapping)
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"study": {"batch_size": '{ column = "bs" }'}},
-         ("the mapping reads study.batch_size from the column 'bs', which neither the files nor "
-          "the table of runs have; closest: 'error', 'nul', 'path'")),
         ({"study": {"batch_size": '{ column = "size" }'}},
          ("1.csv line 3, column 'size': run 'a' has '64', and had '32' at 1.csv line 2; what the "
           "mapping reads from it is one value a run")),

@@ -12,13 +12,6 @@ from tests.support.own_runs import load, query, read, refused, values
 
 ERROR_AND_LOSS = {"val_classification_error": '"error"', "batch_cross_entropy_error": '"loss"'}
 COUNTED: Mapping[str, tuple[str, Mapping[str, Any], list[tuple[int, float]]]] = {
-    "a counter of updates beside wandb's": (
-        ('{"_step": 0, "trainer/global_step": 49, "error": 0.5}\n'
-        '{"_step": 1, "trainer/global_step": 99, "error": 0.25}\n'),
-        {"step": '{ column = "trainer/global_step", plus = 1 }'}, [(50, 0.5), (100, 0.25)],
-    ),
-    "tokens": ('{"tokens": 4194304, "error": 0.5}\n{"tokens": 8388608.0, "error": 0.25}\n',
-               {"step": '{ column = "tokens", divide = 4194304 }'}, [(1, 0.5), (2, 0.25)]),
     "tokens, and in another column those of a batch": (
         '{"tokens": 512, "batch": 256, "error": 0.5}\n{"tokens": 1024, "error": 0.25}\n',
         {"step": '{ column = "tokens", divide = { column = "batch" } }'}, [(2, 0.5), (4, 0.25)],

@@ -4,6 +4,8 @@ import bz2
 import gzip
 import io
 import lzma
+from itertools import zip_longest
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -40,46 +42,28 @@ def test_spellings_of_one_value(tmp_path):
     assert [each.study.batch_size for each in source.by_study] == [64]
 
 
-def test_one_reader_of_settings(tmp_path):
-    files = {
-        f"v{n}/log.csv": "step,error\n0,0.3\n9,0.05\n" for n in range(2)
-    } | {
-        "v0/h.yaml": "clip: .inf\nnesterov: yes\nid: 0x1F\nnode: 007\nseed: 1609437912434100374\n",
-        "v1/h.yaml": "clip: 1.0\nnesterov: false\nid: '3'\nnode: '010'\nseed: 3\n",
+def test_settings_of_yaml(tmp_path):
+    meant: dict[str, Any] = {
+        "1_000": 1000.0, "0x10": 16.0, "+0.5": 0.5, ".5": 0.5, "1.e-3": 0.001, "1e-3": 0.001,
+        "+5": 5.0, "-1_0.5": -10.5, "1.0": 1.0, "'3'": 3.0, "'+0.5'": 0.5,
+        "1609437912434100374": 1609437912434100374, ".inf": "inf", "+.inf": "inf",
+        "yes": True, "false": False,
+        # Names, in which a digit or a quote tells more than the number.
+        "000": "000", "007": "007", "'010'": "010", "1:30": "1:30", "'1_000'": "1_000",
+        "0o17": "0o17",
     }  # fmt: skip
-    columns = ("clip", "nesterov", "id", "node", "seed")
+    names = [f"x{number}" for number in range(len(meant))]
+    lines = [f"{name}: {text}\n" for name, text in zip(names, meant, strict=True)]
     source = read(
         tmp_path,
-        files,
-        paths="v*/log.csv",
-        files={"name": '"v{run}/log.csv"', "run": None, "beside": '["h.yaml"]'},
-        metaparameters={name: f'{{ column = "{name}" }}' for name in columns}
+        {"log.csv": "step,error\n0,0.3\n", "h.yaml": "".join(lines)},
+        files={"beside": '["h.yaml"]'},
+        metaparameters={name: f'{{ column = "{name}" }}' for name in names}
         | {"learning_rate": None},
     )
-    exact = {"seed": 1609437912434100374}
-    assert [trial.metaparameters for trial in trials(source)] == [
-        {"clip": "inf", "nesterov": True, "id": 31.0, "node": "007", **exact},
-        {"clip": 1.0, "nesterov": False, "id": 3.0, "node": "010", "seed": 3.0},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1_000", 1000.0), ("0x10", 16.0), ("+0.5", 0.5), (".5", 0.5), ("1.e-3", 0.001),
-        ("1e-3", 0.001), ("+5", 5.0), ("-1_0.5", -10.5), ("000", "000"), ("1:30", "1:30"),
-        ("+.inf", "inf"), ("'+0.5'", 0.5), ("'1_000'", "1_000"), ("0o17", "0o17"),
-    ],
-)  # fmt: skip
-def test_numbers_of_yaml(tmp_path, text, value):
-    files = {"log.csv": "step,error\n0,0.3\n", "h.yaml": f"x: {text}\n"}
-    source = read(
-        tmp_path,
-        files,
-        files={"beside": '["h.yaml"]'},
-        metaparameters={"x": '{ column = "x" }', "learning_rate": None},
-    )
-    assert [trial.metaparameters for trial in trials(source)] == [{"x": value}]
+    [trial] = trials(source)
+    found = [trial.metaparameters[name] for name in names]
+    assert dict(zip(meant, found, strict=True)) == meant
 
 
 def test_merged_objects_of_yaml(tmp_path):
@@ -98,22 +82,16 @@ def test_merged_objects_of_yaml(tmp_path):
 
 
 PLAIN = b"run,step,error\na,0,0.3\na,9,0.05\n"
-ZSTD = pa.compress(PLAIN, codec="zstd", asbytes=True)
 
 
 @pytest.mark.parametrize(
     ("body", "note"),
     [
-        (gzip.compress(PLAIN), None),
-        (bz2.compress(PLAIN), None),
-        (lzma.compress(PLAIN), None),
-        (ZSTD, None),
+        (pa.compress(PLAIN, codec="zstd", asbytes=True), None),
         (PLAIN.decode().encode("utf-16"), None),
         (b"\xef\xbb\xbf" + PLAIN, None),
-        (PLAIN.decode().encode("utf-32"), None),
         (PLAIN.replace(b",", b"\t"), None),
         (PLAIN.replace(b",", b" , "), "blanks around names and values are left out"),
-        (PLAIN.replace(b"a,9", b"run,step,error\na,9"), "header lines that are there again are sk"),
         (PLAIN.replace(b"a,9", b"run, step,error \na,9"), "header lines that are there again are"),
         (b"\xef\xbb\xbf" + PLAIN.replace(b"a,9", b'\xef\xbb\xbf"run",step,error\na,9'),
          "header lines that are there again are"),
@@ -122,9 +100,8 @@ ZSTD = pa.compress(PLAIN, codec="zstd", asbytes=True)
         (PLAIN[:-1], "the last line has no line break: it is kept, but may be cut off"),
         (PLAIN + b"a,10,None\na,11,N/A\na,12,\n", None),
     ],
-    ids=["gz", "bz2", "xz", "zst", "utf-16", "mark", "utf-32", "tabs", "blanks", "header again",
-         "header with blanks", "joined files", "cut off", "cut in quotes", "no line break",
-         "empty words"],
+    ids=["zst", "utf-16", "mark", "tabs", "blanks", "header with blanks", "joined files",
+         "cut off", "cut in quotes", "no line break", "empty words"],
 )  # fmt: skip
 def test_files_as_they_are_found(tmp_path, body, note):
     source = read(tmp_path, body, files={"run": '"run"'})
@@ -185,28 +162,30 @@ def test_names_in_paths_as_other_writers_spell_them(tmp_path):
     assert [each.metaparameters["learning_rate"] for each in trials(source)] == [0.1, 0.5]
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "types"),
-    [
-        ("007\n010\n", "csv", pl.String), ("1\n-2\n", "csv", pl.Int64),
-        ("1.50\n2.25\nnan\n", "csv", pl.Float64), ("1.5\n1e-3\n2\n", "csv", pl.Float64),
-        ("1.50e+00\n2.25e-03\n", "csv", pl.Float64), ("1.0E10\n1.0\n3\n", "csv", pl.Float64),
+def test_types_are_not_guessed_from_texts(tmp_path):
+    of_csv = {
+        ("007", "010"): pl.String, ("1", "-2"): pl.Int64,
+        ("1.50", "2.25", "nan"): pl.Float64, ("1.5", "1e-3", "2"): pl.Float64,
+        ("1.50e+00", "2.25e-03"): pl.Float64, ("1.0E10", "1.0", "3"): pl.Float64,
         # Names, such as of versions, and hashes.
-        ("1.10\n1.9\n", "csv", pl.String), ("1.10\n2\n", "csv", pl.String),
-        ("1e3\n2e5\n", "csv", pl.String), ("12e4567\n1234567\n", "csv", pl.String),
-        ("1.10\n1.9\n1e3\n", "jsonl", pl.Float64), ("True\nfalse\n", "csv", pl.Boolean),
-        ("2024-01-31\n2024-02-01\n", "csv", pl.Date), ("2024-02-30\n", "csv", pl.String),
-        ("1609437912434100374\n0.5\n", "csv", pl.String), ("x\n1\n", "csv", pl.String),
-        ("2024-01-31 10:00:00\n", "csv", pl.Datetime), (f"{10**60}\n", "csv", pl.String),
-        ("1.5\nNaN\n", "jsonl", pl.Float64), ('"007"\n"010"\n', "jsonl", pl.String),
-        ('"1"\n"2"\n', "jsonl", pl.String), ("1\n2\nnull\n", "jsonl", pl.Int64),
-    ],
-)  # fmt: skip
-def test_types_are_not_guessed_from_texts(tmp_path, text, kind, types):
-    path = tmp_path / f"t.{kind}"
-    rows = [f'{{"x": {row}}}\n' for row in text.splitlines()]
-    path.write_text(f"x\n{text}" if kind == "csv" else "".join(rows))
-    assert read_typed(path, kind)["x"].dtype == types
+        ("1.10", "1.9"): pl.String, ("1e3", "2e5"): pl.String, ("12e4567", "1234567"): pl.String,
+        ("True", "false"): pl.Boolean, ("x", "1"): pl.String,
+        ("2024-01-31", "2024-02-01"): pl.Date, ("2024-02-30",): pl.String,
+        ("2024-01-31 10:00:00",): pl.Datetime,
+        ("1609437912434100374", "0.5"): pl.String, (f"{10**60}",): pl.String,
+    }  # fmt: skip
+    names = [f"x{number}" for number in range(len(of_csv))]
+    rows = [names, *zip_longest(*of_csv, fillvalue="")]
+    (tmp_path / "t.csv").write_text("\n".join(map(",".join, rows)))
+    found = read_typed(tmp_path / "t.csv", "csv")
+    assert {texts: found[name].dtype for texts, name in zip(of_csv, names, strict=True)} == of_csv
+    (tmp_path / "t.jsonl").write_text(
+        '{"number": 1.10, "nan": 1.5, "quoted": "1", "null": 1}\n'
+        '{"number": 1.9, "nan": NaN, "quoted": "2", "null": 2}\n'
+        '{"number": 1e3, "null": null}\n'
+    )
+    of_json = {"number": pl.Float64, "nan": pl.Float64, "quoted": pl.String, "null": pl.Int64}
+    assert dict(read_typed(tmp_path / "t.jsonl", "jsonl").schema) == of_json
 
 
 def test_pandas_types_are_kept(tmp_path):
