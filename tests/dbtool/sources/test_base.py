@@ -39,23 +39,20 @@ class MadeUp:
 
 def test_trials_that_are_there_are_left_out(tmp_path):
     folder = tmp_path / "release"
-    add_source(MadeUp(lambda _: [shard(reaching(0), reaching(2))]), folder)
-    grown = [shard(*map(reaching, range(4))), shard(reaching(0), batch_size=32)]
+    held = [shard(reaching(0), reaching(2)), shard(reaching(5), batch_size=32)]
+    add_source(MadeUp(lambda _: iter(held)), folder)
+    # Of each shard of a list its own.
+    grown = [
+        shard(*map(reaching, range(4))),
+        shard(reaching(5), reaching(6), batch_size=32),
+        shard(reaching(0), batch_size=8),
+    ]
     # A trial has 21 rows.
-    expected = Report("made-up", folder, 2, 1, 3, 63, 2)
-    assert add_source(MadeUp(lambda _: iter(grown)), folder) == expected
-    assert add_source(MadeUp(lambda _: grown), folder) == Report("made-up", folder, already_there=5)
-    assert verify(folder).problems == ()
-    assert verify(folder).measurements == 105
-
-
-def test_each_shard_of_a_list_gets_the_rows_of_its_own_new_trials(tmp_path):
-    folder = tmp_path / "release"
-    held = [shard(reaching(0)), shard(reaching(5), batch_size=32)]
-    grown = [shard(reaching(0), reaching(1)), shard(reaching(5), reaching(6), batch_size=32)]
-    add_source(MadeUp(lambda _: held), folder)
-    add_source(MadeUp(lambda _: grown), folder)
-    assert (verify(folder).problems, verify(folder).measurements) == ((), 4 * 21)
+    expected = Report("made-up", folder, 3, 1, 4, 84, 3)
+    assert add_source(MadeUp(lambda _: grown), folder) == expected
+    there = Report("made-up", folder, already_there=7)
+    assert add_source(MadeUp(lambda _: iter(grown)), folder) == there
+    assert (verify(folder).problems, verify(folder).measurements) == ((), 7 * 21)
 
 
 def test_a_study_that_differs_is_refused_without_new_trials_too(tmp_path):
@@ -150,27 +147,6 @@ def test_a_source_that_is_refused_late_leaves_nothing_that_was_not_there(tmp_pat
             with pytest.raises(DbtoolError, match=reason):
                 add_source(MadeUp(shards), folder)
         assert [path.name for path in tmp_path.rglob("*")] == ["there"]
-
-
-def test_a_generator_sees_what_was_added_and_ends_with_the_addition(tmp_path):
-    seen: list[int | str] = []
-
-    def shards(addition: Addition) -> Iterator[NewShard]:
-        try:
-            for size in range(1, 9):
-                yield shard(reaching(0), batch_size=size)
-                seen.append(len(addition.held.studies))
-            raise DbtoolError("the disk is gone")
-        finally:
-            seen.append("closed")
-
-    with pytest.raises(DbtoolError, match="the disk is gone"):
-        add_source(MadeUp(shards), tmp_path / "release")
-    *counts, last = seen
-    assert last == "closed"
-    # At most a few are on their way.
-    assert all(number - 4 < int(count) <= number for number, count in enumerate(counts, 1))
-    assert len(shard_paths(tmp_path / "release")) == 8
 
 
 def test_what_is_malformed_is_told_and_the_rest_is_stored(tmp_path):

@@ -176,20 +176,16 @@ def test_a_damaged_archive_says_so(tmp_path, repository):
     (tmp_path / "logs" / "log.txt").write_text("no log")
     with pytest.raises(DbtoolError, match="nothing was added"):
         dbtool.ingest(tmp_path / "logs", tmp_path / "own", source="mllog")
-    assert tarfile.is_tarfile(tmp_path / "x.tar.gz")
 
 
-def test_a_source_is_fetched_from_a_folder_and_imported_by_its_name(
-    tmp_path, repository, monkeypatch
-):
+def test_a_source_is_imported_by_its_name_from_what_was_fetched(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     [part] = parts_of("modded-nanogpt")
+    logs = {"20260430_adamh/a.txt": "step:250/250 val_loss:3.2\n", "a.txt": "1\n"}
+    own_runs.write(tmp_path / "y" / "results", logs)
+    with tarfile.open(part.file_name, "w:gz") as tar:
+        tar.add("y")
     said: list[str] = []
-    (repository / "results" / "20260430_adamh").mkdir()
-    (repository / "results" / "20260430_adamh" / "a.txt").write_text("step:250/250 val_loss:3.2\n")
-    git(repository, "add", ".")
-    git(repository, "commit", "--quiet", "--message", "Add")
-    (tmp_path / part.file_name).write_bytes(packed(repository, "y").read_bytes())
     report = import_source("modded-nanogpt", into="db", on_message=said.append)
     assert (report.release, report.trials) == ("modded-nanogpt", 1)
     assert said == [
