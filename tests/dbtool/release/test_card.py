@@ -12,11 +12,10 @@ import pytest
 import yaml
 
 from dbtool.core.errors import UsageError
-from dbtool.core.manifest import read_manifest
+from dbtool.core.manifest import About, new_manifest, read_manifest
 from dbtool.database import open_database
-from dbtool.release.citation import bibtex_fields, read_bibtex
-from dbtool.release.layout import published_columns, table_path
-from dbtool.release.publish import publish
+from dbtool.release.citation import bibtex_fields, citation_of, read_bibtex
+from dbtool.release.layout import published_columns
 from dbtool.release.reduction import Reduction
 from tests.support.made_up import write_shard
 from tests.support.published import OTHERS, SGD, VIEWS, published, write_shards
@@ -86,37 +85,6 @@ def test_croissant_is_sound_and_its_records_are_the_rows(folder, caplog):
     assert meaning.endswith(" Of this release: learning_rate, momentum, β.")
 
 
-@OLD_CALLS
-def test_croissant_takes_any_name(tmp_path, caplog):
-    write_shard(tmp_path / "own", workload="a b/ü/c%20", release="my: {release}")
-    folder = published(tmp_path / "own", tmp_path / "out", licence="My own")
-    dataset = croissant(folder, caplog)
-    [row] = dataset.records("measurements")
-    assert row["measurements/workload"].decode() == "a b/ü/c%20"
-    header = yaml.safe_load((folder / "README.md").read_text().split("---\n")[1])
-    assert (header["license"], header["license_name"]) == ("other", "my-own")
-    assert header["pretty_name"] == "my: {release}"
-    citation = yaml.safe_load((folder / "CITATION.cff").read_text())
-    assert "license" not in citation
-    assert citation["authors"] == [{"name": "The authors of the release my: {release}"}]
-
-
-def test_every_column_is_described_with_its_type(folder):
-    with duckdb.connect() as connection:
-        for table, columns in published_columns().items():
-            found = connection.execute(f"DESCRIBE FROM '{folder}/{table_path(table)}'").fetchall()
-            named = [(name, kind) for name, kind, *_ in found]
-            expected = [(column.name, column.type) for column in columns]
-            if table == "measurements":
-                # Of the folders, whose names DuckDB takes for columns, it finds the type itself.
-                named = [pair for pair in named if pair[0] != "batch_size"]
-                expected.remove(("batch_size", "INTEGER"))
-            assert named == expected
-            assert all(column.meaning for column in columns), table
-    card = (folder / "README.md").read_text()
-    assert "| `step` | BIGINT | Updates made so far" in card
-
-
 def test_the_card_begins_with_what_hugging_face_reads(folder):
     _, header, body = (folder / "README.md").read_text().split("---\n", 2)
     said = yaml.safe_load(header)
@@ -136,6 +104,7 @@ def test_the_card_begins_with_what_hugging_face_reads(folder):
     assert f"| {OTHERS} | `test_average_precision` | 0.6 | 32 |" in body
     assert "kept at every step up to 3 and at one step in 16 after that, with 8 of 23 bits" in body
     assert "- 4 shards by dbtool 0.1.0 with jax 0.10.2 on made up" in body
+    assert "| `step` | BIGINT | Updates made so far" in body
 
 
 def test_what_the_card_says_to_run_runs(folder, monkeypatch):
@@ -175,31 +144,31 @@ def test_the_citation_names_the_authors(folder):
     assert described["version"] == said["version"]
 
 
-def described(tmp_path: Path, citation: str | None, *created: Any) -> dict[str, Any]:
+def described(folder: Path, *created: Any) -> dict[str, Any]:
     """What Croissant says of a release of shards that were written at some times."""
     for number, moment in enumerate(created):
         producer = {"created": moment, "also": [{"created": "2024-12-31T00:00:00Z"}, "nobody"]}
-        write_shard(tmp_path / "own", batch_size=2**number, producer=producer)
-    publish(tmp_path / "own", tmp_path / "out", licence="CC0-1.0", citation=citation)
-    content: dict[str, Any] = json.loads((tmp_path / "out" / "croissant.json").read_text())
+        write_shard(folder / "own", batch_size=2**number, producer=producer)
+    out = published(folder / "own", folder / "out")
+    content: dict[str, Any] = json.loads((out / "croissant.json").read_text())
     return content
 
 
 def test_without_bibtex_the_shards_tell_date_and_version(tmp_path):
     first, last = "2025-02-28T12:00:00+00:00", "2025-02-28T23:30:00-01:00"
-    said = described(tmp_path / "a", None, first, last)
+    said = described(tmp_path / "a", first, last)
     assert said["datePublished"] == "2025-03-01"
     name = "The authors of the release made-up: made-up."
     assert said["citeAs"] == f"{name} Version {said['version']}, 2025-03-01."
     assert "url" not in said
     cff = yaml.safe_load((tmp_path / "a" / "out" / "CITATION.cff").read_text())
     assert (cff["version"], str(cff["date-released"])) == (said["version"], "2025-03-01")
-    # The shards of the same trials have another digest, as they tell when they were written.
-    other = described(tmp_path / "b", None, last, first)
+    # What is no moment is passed over. Another shard has another digest.
+    other = described(tmp_path / "b", 17, "soon", None)
+    assert other["datePublished"] == "2024-12-31"
     assert re.fullmatch(r"1\.0\.0\+[0-9a-f]{12}", said["version"])
     assert said["version"] != other["version"]
-    # What is no moment is passed over, and what no date is known of has none.
-    assert described(tmp_path / "c", None, 17, "soon", None)["datePublished"] == "2024-12-31"
+    # What no date is known of has none.
     write_shard(tmp_path / "own", producer={"archive": "a/b/c/64"})
     folder = published(tmp_path / "own", tmp_path / "out")
     assert "datePublished" not in json.loads((folder / "croissant.json").read_text())
@@ -210,15 +179,16 @@ def test_without_bibtex_the_shards_tell_date_and_version(tmp_path):
     ("fields", "date", "version", "url"),
     [
         ("date = {2020-05-17}, year = 1999", "2020-05-17", None, None),
-        ("year = {in press}, version = {two}", "2024-12-31", None, None),
-        ("version = {2.1}, doi = {10.5/ab}", "2024-12-31", "2.1", "https://doi.org/10.5/ab"),
-        ("url = {https://a.example}, doi = {10.5/ab}", "2024-12-31", None, "https://a.example"),
+        ("year = {in press}, version = {two}", None, None, None),
+        ("version = {2.1}, doi = {10.5/ab}", None, "2.1", "https://doi.org/10.5/ab"),
+        ("url = {https://a.example}, doi = {10.5/ab}", None, None, "https://a.example"),
     ],
 )
-def test_bibtex_tells_date_version_and_url(tmp_path, fields, date, version, url):
-    said = described(tmp_path, f"@misc{{key, title = {{A}}, {fields}}}", None)
-    assert (said["datePublished"], said.get("url")) == (date, url)
-    assert said["version"] == version or (version is None and said["version"].startswith("1.0.0+"))
+def test_bibtex_tells_date_version_and_url(fields, date, version, url):
+    about = About(release="made-up", citation=f"@misc{{key, title = {{A}}, {fields}}}")
+    said = citation_of(new_manifest(about, []), [])
+    assert (said.date, said.url) == (date, url)
+    assert said.version == version or (version is None and said.version.startswith("1.0.0+"))
 
 
 @pytest.mark.parametrize(
@@ -276,10 +246,20 @@ def test_plain_duckdb_answers_as_dbtool_does(tmp_path, monkeypatch):
     assert {path.name: path.stat().st_mtime_ns for path in folder.rglob("*")} == times
 
 
-def test_names_of_any_letters_are_text(tmp_path, monkeypatch):
-    name = "it's; DROP VIEW trials; --"
-    write_shard(tmp_path / "own", release=name, workload='it\'s/a "b"/ü$1')
-    folder = published(tmp_path / "own", tmp_path / "it's out", citation="@misc{a, title = {'}}")
+@OLD_CALLS
+def test_names_of_any_letters_are_text(tmp_path, monkeypatch, caplog):
+    name, workload = "it's; DROP VIEW trials; -- my: {release}", 'it\'s/a "b"/ü$1 c%20'
+    write_shard(tmp_path / "own", release=name, workload=workload)
+    citation = "@misc{a, title = {'}}"
+    folder = published(tmp_path / "own", tmp_path / "it's out", licence="My own", citation=citation)
     with connected(folder, monkeypatch) as connection:
         query = "SELECT release, workload, batch_size FROM measurements"
-        assert connection.execute(query).fetchall() == [(name, 'it\'s/a "b"/ü$1', 64)]
+        assert connection.execute(query).fetchall() == [(name, workload, 64)]
+    header = yaml.safe_load((folder / "README.md").read_text().split("---\n")[1])
+    said = (header["pretty_name"], header["license"], header["license_name"])
+    assert said == (name, "other", "my-own")
+    cff = yaml.safe_load((folder / "CITATION.cff").read_text())
+    assert "license" not in cff
+    assert cff["authors"] == [{"name": f"The authors of the release {name}"}]
+    [row] = croissant(folder, caplog).records("measurements")
+    assert row["measurements/workload"].decode() == workload

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,8 @@ from dbtool.core.manifest import MANIFEST
 from dbtool.core.release import rebuild, shard_paths, telling_of_change
 from dbtool.release.verify import verify
 from tests.support.made_up import write_digits, write_release
+from tests.support.own_runs import mapping_text, write
 from tests.support.programs import run_python
-
-Outcome = tuple[str, int, str, str]
-
 
 # Gives up CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH for the program that takes this one's place.
 _GIVE_UP = """
@@ -56,7 +54,7 @@ def run_without_rights(*commands: Sequence[str | Path]) -> list[tuple[int, str, 
 
 LISTS = (MANIFEST, "workloads.parquet", "studies.parquet", "trials.parquet")
 KINDS = (
-    *("all measurements", "a workload", "a study that may be listed", "a shard"),
+    *("a workload", "a study that may be listed", "a shard"),
     *("a link to a disk", "an empty folder for a disk"),
 )
 
@@ -65,7 +63,6 @@ def hide(kind: str, release: Path) -> Path:
     """Hides shards of a release folder; returns what a sentence should name."""
     measurements, shard = release / "measurements", release / shard_paths(release)[0]
     modes = {
-        "all measurements": (measurements, 0),
         "a workload": (shard.parent.parent, 0),
         "a study that may be listed": (shard.parent, 0o400),
         "a shard": (shard, 0),
@@ -82,47 +79,28 @@ def hide(kind: str, release: Path) -> Path:
     return measurements
 
 
-def restore(release: Path) -> None:
-    path, disk = release / "measurements", release.parent / "disk"
-    if disk.exists():
-        path.unlink() if path.is_symlink() else path.rmdir()
-        disk.rename(path)
-    path.chmod(0o755)
-    for each in path.rglob("*"):
-        each.chmod(0o755)
-
-
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[Outcome]]:
-    """By kind, what `ingest`, `index` and `verify` said, and a problem with what they left."""
-    top: Path = tmp_path_factory.mktemp("hidden")
-    more = write_release(top / "more", "hidden")
-    releases = {kind: write_release(top / kind / "release", "hidden") for kind in KINDS}
+def test_a_release_keeps_what_it_lists(tmp_path):
+    """Whatever hides its shards, which `ingest`, `index` and `verify` say."""
+    more = write_release(tmp_path / "more", "hidden")
     listed = {name: (more / name).read_bytes() for name in LISTS}
+    releases = {kind: write_release(tmp_path / kind / "release", "hidden") for kind in KINDS}
+    hidden = {kind: hide(kind, release) for kind, release in releases.items()}
     commands: list[tuple[str | Path, ...]] = []
-    paths = {}
-    for kind, release in releases.items():
-        paths[kind] = hide(kind, release)
+    for release in releases.values():
         commands += [("ingest", more, "--db", release), ("index", release), ("verify", release)]
     try:
-        found = iter(run_without_rights(*commands))
+        outcomes = iter(run_without_rights(*commands))
     finally:
-        for release in releases.values():
-            restore(release)
-    for release in releases.values():
-        assert {name: (release / name).read_bytes() for name in LISTS} == listed
-        assert verify(release).problems == ()
-    return {kind: [(str(paths[kind]), *next(found)) for _ in range(3)] for kind in KINDS}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_release_keeps_what_it_lists(outcomes, kind):
-    ingest, index, verify = outcomes[kind]
-    for path, code, out, errors in (index, verify, *([] if kind == "a shard" else [ingest])):
-        assert (code, out) == (1, ""), errors
-        assert path in errors
-    assert index[-1].count("\n") == 1
-    assert "sound, 0 measurements" in verify[-1]
+        for path in hidden.values():
+            if path.exists():
+                path.chmod(0o755)
+    for kind, release in releases.items():
+        ingest, index, verify = (next(outcomes) for _ in range(3))
+        for code, out, errors in (index, verify, *([] if kind == "a shard" else [ingest])):
+            assert (code, out, str(hidden[kind]) in errors) == (1, "", True), errors
+        assert index[-1].count("\n") == 1, kind
+        assert "sound, 0 measurements" in verify[-1], kind
+        assert {name: (release / name).read_bytes() for name in LISTS} == listed, kind
 
 
 @pytest.mark.slow
@@ -157,25 +135,14 @@ def test_a_release_among_others_is_named_where_it_cannot_be_read(tmp_path):
 
 
 def test_own_runs_that_cannot_be_read_are_not_left_out(tmp_path):
-    logs = tmp_path / "logs"
-    for run in ("first", "second"):
-        (logs / run).mkdir(parents=True)
-        (logs / run / "log.csv").write_text("step,loss\n0,2.5\n10,1.5\n20,1.25\n")
-    mapping = tmp_path / "mapping.toml"
-    mapping.write_text(
-        'release = "mine"\n'
-        'files = { name = "{run}/log.csv", step = "step" }\n'
-        'workload = { dataset = "a", model = "b", optimizer = "c", '
-        'metric = "val_cross_entropy_error" }\n'
-        "study = { batch_size = 8 }\n"
-        'metrics = { val_cross_entropy_error = "loss" }\n'
-    )
+    logs, mapping = tmp_path / "logs", tmp_path / "mapping.toml"
+    write(logs, {f"{run}/log.csv": "step,error\n0,0.5\n10,0.25\n" for run in ("first", "second")})
+    mapping.write_text(mapping_text(files={"run": None, "name": '"{run}/log.csv"'}))
     (logs / "second").chmod(0)
     rest = ("--from", "csv", "--map", mapping, "--db", tmp_path / "into")
     try:
         outcomes = run_without_rights(
             ("ingest", logs, *rest),
-            ("ingest", logs / "*" / "log.csv", *rest),
             ("ingest", logs / "**" / "log.csv", *rest),
             ("ingest", "--guess", logs),
         )
