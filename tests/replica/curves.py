@@ -13,12 +13,8 @@ Floats: TypeAlias = NDArray[np.float32]
 
 ONE = 1_000_000
 SPLITS = ("train", "val", "test")
-LANGUAGE = frozenset({"lm1b", "common_crawl"})
 _WORST = {"classification_error": 0.9, "cross_entropy_error": 9.9, "average_precision": 0.0}
 _LONGER = 10  # one in so many evaluations more than planned, for trials that run on
-# Errors are shares of the evaluated examples: a validation split of 5,000 gives steps of 0.0002.
-_SHARE = {"train": 100, "val": 200, "test": 100}
-_OTHER_SPLIT = {"train": 0.9, "val": 1.0, "test": 1.03}
 
 
 @dataclass(frozen=True)
@@ -36,10 +32,10 @@ class Course:
     equal: Ints
 
 
-def evaluation_steps(plan: StudyPlan) -> tuple[Ints, int]:
-    """The steps of evaluations, dense early and spaced later, and how many lead up to the last one.
+def evaluation_steps(plan: StudyPlan) -> Ints:
+    """The steps of evaluations, dense early and spaced later.
 
-    The steps go past the plan's last one, for trials that run on.
+    They go past the plan's last one, for trials that run on.
     """
     count = plan.evaluations
     k = np.arange(count + count // _LONGER + 1)
@@ -47,18 +43,12 @@ def evaluation_steps(plan: StudyPlan) -> tuple[Ints, int]:
     steps: Ints = k + np.round(spare * (k / count) ** 1.7).astype(np.int64)
     if plan.steps_to_goal is not None:
         steps[np.abs(steps - plan.steps_to_goal).argmin()] = plan.steps_to_goal
-    return steps, count + 1
+    return steps
 
 
 def metric_columns(plan: StudyPlan) -> tuple[str, ...]:
     """The columns of measurements.csv after the step, as their header names them."""
-    dataset = plan.names[0]
-    if dataset in LANGUAGE:
-        metrics: tuple[str, ...] = ("cross_entropy_error",)
-    elif plan.metric.endswith("average_precision"):
-        metrics = ("cross_entropy_error", "average_precision")
-    else:
-        metrics = ("cross_entropy_error", "classification_error")
+    metrics = dict.fromkeys(("cross_entropy_error", plan.metric.partition("_")[2]))
     return tuple(f"{split}/{metric}" for split in SPLITS for metric in metrics)
 
 
@@ -67,25 +57,15 @@ def draw(
 ) -> NDArray[np.int32]:
     """The cells of every trial: (trials, evaluations, columns) in millionths."""
     goal = _goal_values(plan, steps, course, rng)
-    trials, rows = goal.shape
-    noise = rng.standard_normal((trials, rows + len(SPLITS) + 1), np.float32)
     names = metric_columns(plan)
-    cells = np.empty((trials, rows, len(names)), np.int32)
+    cells = np.empty((*goal.shape, len(names)), np.int32)
     for column, name in enumerate(names):
-        split, metric = name.split("/")
         if name == plan.metric.replace("_", "/", 1):
             cells[..., column] = goal
-            continue
-        # The same noise, shifted by a row a split, is drawn once: it is only there to differ.
-        shift = SPLITS.index(split)
-        factor = _OTHER_SPLIT[split] * (1 + 0.02 * noise[:, shift : shift + rows])
-        values = goal.astype(np.float32) * factor
-        if metric != plan.metric.split("_", 1)[1]:
-            values = _cross_entropy(values, plan)
-        ceiling = _WORST.get(metric, 0) or 1.0
-        unit = _unit(plan, split, metric)
-        # float32 holds whole numbers up to 16 millions exactly.
-        cells[..., column] = np.clip(values, 0, ceiling * ONE).astype(np.int32) // unit * unit
+        else:
+            # Other metrics are only there to differ.
+            values = goal * rng.uniform(0.9, 1.1, goal.shape).astype(np.float32)
+            cells[..., column] = values.astype(np.int32) // _unit(name) * _unit(name)
     return cells
 
 
@@ -93,16 +73,15 @@ def _goal_values(
     plan: StudyPlan, steps: Ints, course: Course, rng: np.random.Generator
 ) -> NDArray[np.int32]:
     """The goal's metric: (trials, evaluations) in millionths, power laws of the step with noise."""
-    metric = plan.metric.split("_", 1)[1]
-    unit = _unit(plan, plan.metric.split("_", 1)[0], metric)
+    metric, unit = plan.metric.partition("_")[2], _unit(plan.metric)
     goal = round(plan.goal * ONE)
     span = np.float32({"average_precision": 0.1, "cross_entropy_error": 1.0}.get(metric, plan.goal))
     never = course.crossing >= len(steps)
     log_steps = np.log1p(steps).astype(np.float32)
-    log_crossing = log_steps[np.where(never, 0, course.crossing)]
     # Those that never get there would, 1.3 times later or more.
     late = log_steps[-1] + np.float32(0.3) + course.quality
-    log_ratio = log_steps - np.where(never, late, log_crossing)[:, None]
+    crossing = np.where(never, late, log_steps[np.where(never, 0, course.crossing)])
+    log_ratio = log_steps - crossing[:, None]
     slope = rng.uniform(0.3, 0.6, (len(course.crossing), 1)).astype(np.float32)
     log_power = -slope * log_ratio
     log_power += np.float32(0.03) * rng.standard_normal(log_power.shape, np.float32)
@@ -112,25 +91,16 @@ def _goal_values(
     most = abs(round(_WORST[metric] * ONE) - goal) // unit
     distance = np.minimum(worse, most).astype(np.int32)
     index = np.arange(len(steps))
-    before = index < course.crossing[:, None]
-    distance = np.where(before, np.maximum(distance, 0), distance)
-    at_goal = index == course.crossing[:, None]
-    distance = np.where(at_goal, np.minimum(distance, -1), distance)
+    first = course.crossing[:, None]
+    distance = np.where(index < first, np.maximum(distance, 0), distance)
+    distance = np.where(index == first, np.minimum(distance, -1), distance)
     distance[index == course.equal[:, None]] = 0
     sign = -1 if plan.maximize else 1
     values: NDArray[np.int32] = (goal + sign * distance * unit).astype(np.int32)
     return np.clip(values, 0, 9 * ONE + ONE - 1)
 
 
-def _cross_entropy(values: Floats, plan: StudyPlan) -> Floats:
-    """A loss that goes with the values of a study's other metric, in millionths."""
-    if plan.maximize:
-        return (ONE - np.minimum(values, ONE)) * np.float32(0.05)
-    return np.float32(3.3) * values + np.float32(0.002 * ONE)
-
-
-def _unit(plan: StudyPlan, split: str, metric: str) -> int:
+def _unit(metric: str) -> int:
     """The smallest difference between two values of a metric, in millionths."""
-    if metric != "classification_error":
-        return 1
-    return 20 if "imagenet" in plan.names[0] else _SHARE[split]
+    # Errors are shares of the evaluated examples: those of 5,000 give steps of 0.0002.
+    return 200 if metric.endswith("classification_error") else 1

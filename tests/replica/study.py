@@ -1,8 +1,7 @@
 """One made-up study: the course of its trials, its files and what it must answer."""
 
-import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ from .plan import StudyPlan
 Member: TypeAlias = tuple[str, bytes | None]  # a path, and the contents of a file
 
 ROOT = "batch_science"
+STATUSES = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
 MOST_METAPARAMETERS = 6
 _TRAPPED = 6  # the fewest COMPLETE trials that traps are set among
 
@@ -56,64 +56,50 @@ class Oddity:
 def make_study(plan: StudyPlan, seed: int) -> tuple[list[Member], int]:
     """Draws a study: its folders and files, trials by trial id, and how many measurements."""
     rng = plan.rng(seed)
-    statuses = rng.permutation(
-        ["COMPLETE"] * plan.complete
-        + ["INCOMPLETE"] * plan.incomplete
-        + ["INFEASIBLE"] * plan.infeasible
-    )
+    counts = (plan.complete, plan.incomplete, plan.infeasible)
+    statuses = rng.permutation(np.repeat(STATUSES, counts))
     # Ascending from 1, with a few gaps.
     among = np.arange(1, len(statuses) + len(statuses) // 20 + 1)
     trial_ids = np.sort(rng.choice(among, len(statuses), replace=False)).tolist()
-    steps, planned = evaluation_steps(plan)
-    course = _course(plan, statuses, steps, planned, rng)
+    steps = evaluation_steps(plan)
+    course = _course(plan, statuses, steps, rng)
     cells = draw(plan, steps, course, rng)
-    texts = _finish(
-        _csv_lines(steps, cells, course.length),
-        statuses.tolist(),
-        _oddities(plan, statuses, steps, course),
-        metric_columns(plan),
-    )
     metadata = _metadata(plan, trial_ids, statuses, steps, course, rng)
-    folder = f"{ROOT}/{plan.path}"
+    oddities = _oddities(plan, statuses, steps, course)
+    header = ",".join(("step", *metric_columns(plan))).encode() + b"\n"
+    folder, measurements = f"{ROOT}/{plan.path}", 0
     members: list[Member] = [(folder, None), (f"{folder}/study.json", _json(plan.study_json()))]
-    for trial_id, described, text in zip(trial_ids, metadata, texts, strict=True):
-        trial = f"{folder}/{trial_id}"
+    for index, (trial_id, described) in enumerate(zip(trial_ids, metadata, strict=True)):
+        trial, length = f"{folder}/{trial_id}", course.length[index]
+        lines = _csv_lines(steps[:length], cells[index, :length])
+        if statuses[index] == "INFEASIBLE":
+            lines = _last_line(lines, b"nan")
+        file = oddities[index].written(header, lines) if index in oddities else header + lines
         members += [
             (trial, None),
             (f"{trial}/metadata.json", _json(described)),
-            (f"{trial}/measurements.csv", text),
+            (f"{trial}/measurements.csv", file),
         ]
-    return members, sum(max(0, text.count(b"\n") - 1) for text in texts)
+        measurements += max(0, file.count(b"\n") - 1)
+    return members, measurements
 
 
-def _csv_lines(
-    steps: NDArray[np.int64], cells: NDArray[np.int32], lengths: NDArray[np.int64]
-) -> list[bytes]:
-    """The lines of each trial, such as b"0,0.900000,2.300000\\n10,0.500000,1.100000\\n".
+def _csv_lines(steps: Ints, cells: NDArray[np.int32]) -> bytes:
+    """The lines of a trial, such as b"0,0.900000,2.300000\\n10,0.500000,1.100000\\n".
 
-    The trials share the steps; the cells are (trials, rows, columns) in millionths, and the lengths
-    say how many of the rows each trial has.
+    The cells are (rows, columns) in millionths.
     """
-    there = np.arange(len(steps)) < lengths[:, None]
-    values = cells[there] / ONE
-    frame = pl.DataFrame(values).insert_column(
-        0, pl.Series("step", np.broadcast_to(steps, there.shape)[there])
-    )
-    text = frame.write_csv(include_header=False, float_precision=6).encode()
-    newlines = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
-    ends = [0, *newlines[np.cumsum(lengths) - 1].tolist()]
-    return [text[start:end] for start, end in itertools.pairwise(ends)]
+    frame = pl.DataFrame(cells / ONE, orient="row").insert_column(0, pl.Series("step", steps))
+    return frame.write_csv(include_header=False, float_precision=6).encode()
 
 
 def _course(
-    plan: StudyPlan, statuses: NDArray[np.str_], steps: Ints, planned: int, rng: np.random.Generator
+    plan: StudyPlan, statuses: NDArray[np.str_], steps: Ints, rng: np.random.Generator
 ) -> Course:
     """When trials get past the goal and end; of those that count, one does so as planted."""
-    count = len(statuses)
+    count, planned = len(statuses), plan.evaluations + 1
     quality = np.abs(rng.standard_normal(count)).astype(np.float32) + np.float32(0.05)
-    complete, incomplete, infeasible = (
-        np.flatnonzero(statuses == status) for status in ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
-    )
+    complete, incomplete, infeasible = (np.flatnonzero(statuses == status) for status in STATUSES)
     length = np.full(count, planned)
     longer = complete[rng.random(len(complete)) < 0.1]
     length[longer] = rng.integers(planned, len(steps), len(longer), endpoint=True)
@@ -194,22 +180,6 @@ def _metadata(
 
 def _json(value: object) -> bytes:
     return json.dumps(value, indent=2, sort_keys=True).encode()
-
-
-def _finish(
-    texts: Sequence[bytes],
-    statuses: Sequence[str],
-    oddities: Mapping[int, Oddity],
-    columns: Sequence[str],
-) -> list[bytes]:
-    """Whole files from the lines of each trial: header, nan where training diverged, oddities."""
-    header = ",".join(("step", *columns)).encode() + b"\n"
-    finished = []
-    for index, (text, status) in enumerate(zip(texts, statuses, strict=True)):
-        lines = _last_line(text, b"nan") if status == "INFEASIBLE" else text
-        odd = oddities.get(index)
-        finished.append(odd.written(header, lines) if odd else header + lines)
-    return finished
 
 
 def _last_line(text: bytes, value: bytes) -> bytes:
