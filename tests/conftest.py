@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from tests.support.proxies import without_proxies
 
 if TYPE_CHECKING:
     from tests.support.archives import Replica
@@ -64,23 +67,25 @@ def _away_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="session")
-def _views(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the cache that depends on nothing but the code."""
-    return tmp_path_factory.mktemp("views")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the homes of tests, and of the cache that depends on nothing but the code."""
+    folder: Path = tmp_path_factory.mktemp("homes")
+    (folder / "views").mkdir()
+    return folder
 
 
 @pytest.fixture(autouse=True)
-def _own_folders(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, _views: Path
-) -> None:
-    """Keeps a test away from the database and caches of the person who runs it."""
-    home: Path = tmp_path_factory.mktemp("home")
+def _own_folders(monkeypatch: pytest.MonkeyPatch, _homes: Path) -> None:
+    """Keeps a test away from the database, caches and proxies of the person who runs it."""
+    # By another name than pytest's, which looks through all its folders for each new number.
+    home = Path(tempfile.mkdtemp(dir=_homes))
     (home / "cache" / "dbtool").mkdir(parents=True)
-    (home / "cache" / "dbtool" / "views").symlink_to(_views)
+    (home / "cache" / "dbtool" / "views").symlink_to(_homes / "views")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
     monkeypatch.delenv("DBTOOL_DB", raising=False)
+    without_proxies(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +93,9 @@ def replica(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator["Replica"]:
     """The PLANS of a module as files, and imported from an archive in which they are mixed."""
-    from tests.support.archives import open_replica
+    from tests.support.archives import opened_replica
 
-    with open_replica(tmp_path_factory.mktemp("replica"), request.module.PLANS) as opened:
-        yield opened
+    yield from opened_replica(tmp_path_factory.mktemp("replica"), request.module.PLANS)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """Archives in the published format for tests: tiny ones written by hand, and replicas."""
 
-import contextlib
 import io
 import json
 import tarfile
@@ -112,13 +111,18 @@ def add(archive: tarfile.TarFile, name: str, contents: bytes = b"", **header: An
     archive.addfile(info, io.BytesIO(contents))
 
 
-def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """Writes files below the root into a folder, which is returned."""
-    for name, contents in files.items():
-        path = folder / ROOT / name
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Writes files into a folder, by their paths there; returns the folder."""
+    for name, text in files.items():
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(contents)
-    return folder / ROOT
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """Writes files below the root into a folder; returns the root."""
+    return write_files(folder / ROOT, files)
 
 
 def imported(path: Path, folder: Path, **options: Any) -> Report:
@@ -143,8 +147,7 @@ class Replica:
     db: Database
 
 
-@contextlib.contextmanager
-def open_replica(folder: Path, plans: Sequence[StudyPlan]) -> Iterator[Replica]:
+def opened_replica(folder: Path, plans: Sequence[StudyPlan]) -> Iterator[Replica]:
     """Writes studies as files, and imports them from a tar file in which they are mixed."""
     write_archive(folder, studies=plans, seed=3, layout="folder")
     path, root = folder / "a.tar", folder / ROOT

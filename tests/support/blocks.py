@@ -276,10 +276,7 @@ def rows(found: BlockRecord | Rows) -> Rows:
 
 def assert_same(found: BlockRecord | Rows, expected: BlockRecord | Rows) -> None:
     """Checks that rows are the same, bit for bit; not a number is the same as itself."""
-    ours, theirs = rows(found), rows(expected)
-    assert ours.keys() == theirs.keys()
-    for name, values in ours.items():
-        np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+    np.testing.assert_equal(rows(found), rows(expected))
 
 
 def assert_close(found: BlockRecord | Rows, expected: BlockRecord | Rows) -> None:

@@ -163,9 +163,10 @@ def _best_point(curve: Curve, study: StudyFrames) -> Point:
 
 
 def _counts(curve: Curve, study: StudyFrames) -> bool:
-    return rules.counts_towards(
-        study, most_steps=curve.most_steps, most_examples=curve.most_examples
-    )
+    """Whether a study trains long enough to count toward a budget's curve."""
+    steps, examples = curve.most_steps or 0, curve.most_examples or 0
+    enough: bool = study.study["train_steps"] >= max(steps, examples / study.study["batch_size"])
+    return enough
 
 
 def _parameters(study: StudyFrames, trial_id: int | None) -> Point:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.programs import start_python
+
 # How many files a command may write before a kill strikes.
 MOST_FILES = 8
 
@@ -132,9 +134,7 @@ def _assert_goes_on(undisturbed: Undisturbed, database: Path) -> None:
 def _start(
     words: tuple[str, ...], database: Path, python: Sequence[str] = (sys.executable,)
 ) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*python, "-m", "dbtool", *words, "--db", str(database)], stderr=subprocess.PIPE, text=True
-    )
+    return start_python(*python[1:], "-m", "dbtool", *words, "--db", database)
 
 
 def _finished(process: subprocess.Popen[str]) -> tuple[int, str]:

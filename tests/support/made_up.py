@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from dbtool.core.contract import FOOTER_KEY, OTHER_METRICS, shard_path, shard_schema
 from dbtool.core.footer import Footer, Status, Study, Trial, Workload, plain
 from dbtool.core.manifest import About
+from dbtool.core.rows import Rows
 from dbtool.core.writer import ReleaseWriter
 
 Row: TypeAlias = "Mapping[str, Any]"
@@ -129,8 +130,6 @@ def shard_footer(
     *,
     workload: str = WORKLOAD,
     producer: Mapping[str, Any] = PRODUCER,
-    reduced: dict[str, Any] | None = None,
-    repeated_steps: bool = False,
     replicates: bool = False,
     **changes: Any,
 ) -> Footer:
@@ -166,23 +165,12 @@ def shard_footer(
             for trial_id, status, metaparameters, _ in trials
         ),
         producer=dict(producer),
-        reduced=reduced,
-        repeated_steps=repeated_steps,
     )
 
 
 def whole_table(trials: Sequence[MadeTrial]) -> pa.Table:
     """The rows of the trials with all columns of a shard, of the study of `shard_footer`."""
-    study = shard_footer(trials).study
-    names = ("workload", "dataset", "model", "optimizer")
-    constant: dict[str, Any] = {name: getattr(study.workload, name) for name in names}
-    constant["batch_size"] = study.batch_size
-    status = {trial_id: status for trial_id, status, _, _ in trials}
-    rows = [
-        {**constant, "status": status[row["trial_id"]], **row}
-        for row in shard_table(trials).to_pylist()
-    ]
-    return pa.Table.from_pylist(rows, schema=shard_schema())
+    return Rows(shard_footer(trials)).complete(shard_table(trials)).cast(shard_schema())
 
 
 def whole_footer(trials: Sequence[MadeTrial]) -> Footer:

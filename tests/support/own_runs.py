@@ -37,6 +37,8 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     "metrics": {"val_classification_error": '"error"'},
 }
 
+write = archives.write_files
+
 
 def mapping_text(**changes: Mapping[str, str | None]) -> str:
     """A sound mapping as TOML, with lines by table changed, added or, where None, left out.
@@ -78,14 +80,6 @@ def load(
 def query(folder: Path, sql: str, database: str = "db") -> list[tuple[Any, ...]]:
     """The rows of a query on the database of a folder."""
     return archives.query(folder / database, sql)
-
-
-def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
-    """Writes files into a folder, by their paths there."""
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
 def read(

@@ -15,12 +15,14 @@ def run_python(*words: str | Path, **options: Any) -> subprocess.CompletedProces
     return subprocess.run([sys.executable, *map(str, words)], check=False, **options)
 
 
+def start_python(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
+    """Python, started with some words and left running; its outputs are text."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    return subprocess.Popen([sys.executable, *map(str, words)], **options)
+
+
 def start_program(name: str, *words: str | Path, **environment: str) -> subprocess.Popen[str]:
     """Starts a program of tests/support with some words; its outputs come as one."""
-    return subprocess.Popen(
-        [sys.executable, "-m", f"tests.support.{name}", *map(str, words)],
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT)} | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    environment = os.environ | {"PYTHONPATH": str(CHECKOUT)} | environment
+    name = f"tests.support.{name}"
+    return start_python("-m", name, *words, env=environment, stderr=subprocess.STDOUT)

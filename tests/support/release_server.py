@@ -13,8 +13,7 @@ class Faults:
     """What goes wrong.
 
     Attributes:
-        statuses: answers in place of files, by path; one a request, the last one for ever; 0 is
-            the file.
+        statuses: answers in place of files, by path.
         seconds: how long each answer takes to begin.
         seconds_a_block: how long each 16 KiB of a body take.
         contents: other contents of files.
@@ -43,12 +42,10 @@ class ReleaseServer(Server):
         faults, file = self.faults, self.folder / path
         self.asked += 1
         time.sleep(faults.seconds)
-        statuses = faults.statuses.get(path, [0])
-        status = statuses.pop(0) if len(statuses) > 1 else statuses[0]
-        if status == 0 and path not in faults.contents and not file.is_file():
-            status = 404
-        if status:
-            return Answer(status=status)
+        if path in faults.statuses:
+            return Answer(status=faults.statuses[path][0])
+        if path not in faults.contents and not file.is_file():
+            return Answer(status=404)
         content = faults.contents[path] if path in faults.contents else file.read_bytes()
         return Answer(
             content,

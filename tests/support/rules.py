@@ -85,17 +85,6 @@ def best_row(
     return None if best is None or earliest is None else (best, *earliest)
 
 
-def counts_towards(
-    study: StudyFrames, *, most_steps: int | None = None, most_examples: float | None = None
-) -> bool:
-    """Whether the study trains long enough to count toward a budget's curve."""
-    steps = study.study["train_steps"]
-    long_enough = most_steps is None or steps >= most_steps
-    if most_examples is not None:
-        long_enough = long_enough and steps >= most_examples / study.study["batch_size"]
-    return long_enough
-
-
 def counted(
     study: StudyFrames, first: int, taken: Callable[[dict[str, float]], bool] = lambda _: True
 ) -> list[int]:

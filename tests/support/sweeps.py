@@ -29,6 +29,7 @@ from producers.workloads.definition import EvaluationRule, Workload
 from producers.workloads.presets import NO_PRESET, Preset
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.replace import replaced
+from tests.support.programs import run_python, start_python
 
 WORKLOAD = "mnist/fc_64_64_64/sgd"
 DATA = "made_up"
@@ -148,10 +149,7 @@ def rows(out: Path) -> dict[str, np.ndarray]:
 
 def assert_same_rows(left: Path, right: Path) -> None:
     """Asserts that two sweeps hold the same rows, bit for bit; NaN is equal to itself."""
-    ours, theirs = rows(left), rows(right)
-    assert list(ours) == list(theirs)
-    for name, values in ours.items():
-        np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+    np.testing.assert_equal(rows(left), rows(right))
 
 
 def assert_same_sweep(ours: Path, theirs: Path) -> None:
@@ -209,14 +207,8 @@ def fast_start(compiled: str | Path) -> dict[str, str]:
 
 def produce(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs `dbtool produce` as a user does; variables are added to the environment."""
-    return subprocess.run(
-        [CONSOLE_SCRIPT, "produce", *map(str, words)],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    environment = os.environ | environment
+    return run_python(CONSOLE_SCRIPT, "produce", *words, env=environment, timeout=600)
 
 
 def produced(*words: str | Path, **environment: str) -> str:
@@ -237,13 +229,7 @@ def refused(code: int, *words: str | Path, **environment: str) -> str:
 
 def start_produce(*words: str | Path, **environment: str) -> subprocess.Popen[str]:
     """Starts `dbtool produce` and leaves it running."""
-    return subprocess.Popen(
-        [CONSOLE_SCRIPT, "produce", *map(str, words)],
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return start_python(CONSOLE_SCRIPT, "produce", *words, env=os.environ | environment)
 
 
 def hosts(count: int = 2) -> list[dict[str, str]]:
