@@ -8,36 +8,25 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dbtool
-from dbtool.core.resources import bundled_release, queries_folder, schema_folder
 from tests.support.explorer import BUILT, needs_explorer
-from tests.support.made_up import curve, write_shard
+from tests.support.made_up import write_release
+from tests.support.programs import CHECKOUT, run_python
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 MOST_WHEEL_BYTES = 6_000_000
 MOST_DATA_BYTES = 40_000_000
 # What builds read of a checkout.
 SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSES", "dbtool", "producers")
 CARRIED = {"schema": "dbtool/schema", "queries": "dbtool/queries", "data/sample": "dbtool/data"}
-
-
-def project() -> Any:
-    return tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+PAGE = CHECKOUT / "dbtool" / "explorer" / "page"
 
 
 def name_of(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9_.-]", requirement)[0].lower().replace("_", "-")
-
-
-def test_resources_are_found_in_a_checkout():
-    assert (schema_folder() / "views.sql").is_file()
-    assert (queries_folder() / "figures").is_dir()
-    assert bundled_release() == CHECKOUT / "data" / "replication"
 
 
 def test_the_measurements_that_ship_stay_within_their_limit():
@@ -54,17 +43,17 @@ def test_everything_required_is_pinned_by_its_version_alone():
     lines = (CHECKOUT / "constraints.txt").read_text().splitlines()
     pins = [line for line in lines if not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][A-Za-z0-9.]*", pin) for pin in pins)
-    extras = project()["optional-dependencies"]
-    listed = (*project()["dependencies"], *extras["train"], *extras["dev"], *extras["docs"])
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    listed = (*project["dependencies"], *extras["train"], *extras["dev"], *extras["docs"])
     required = {name_of(each) for each in listed}
     assert required <= {name_of(pin) for pin in pins}
 
 
 def test_the_explorers_packages_are_pinned_run_on_its_node_and_their_lock_names_no_server():
-    folder = CHECKOUT / "dbtool" / "explorer" / "page"
-    package = json.loads((folder / "package.json").read_text())
+    package = json.loads((PAGE / "package.json").read_text())
     wanted = package["dependencies"] | package["devDependencies"]
-    lock = (folder / "package-lock.json").read_text()
+    lock = (PAGE / "package-lock.json").read_text()
     assert "://" not in lock
     locked = json.loads(lock)["packages"]
     held = {name: locked[f"node_modules/{name}"]["version"] for name in wanted}
@@ -77,8 +66,7 @@ def test_the_explorers_packages_are_pinned_run_on_its_node_and_their_lock_names_
 
 @needs_explorer
 def test_the_explorers_application_carries_the_licences_of_what_it_uses():
-    folder = CHECKOUT / "dbtool" / "explorer" / "page"
-    locked = json.loads((folder / "package-lock.json").read_text())["packages"]
+    locked = json.loads((PAGE / "package-lock.json").read_text())["packages"]
     notices = (BUILT / "notices.txt").read_text(encoding="utf-8")
     used = re.findall(r"^(@?[\w./-]+) ([\d.]+) \([A-Z]", notices, re.MULTILINE)
     assert all(locked[f"node_modules/{name}"]["version"] == version for name, version in used)
@@ -101,14 +89,12 @@ def test_make_names_what_is_missing_without_a_python(tmp_path):
         (tmp_path / name).touch()
     commands = tmp_path / "commands"
     commands.mkdir()
-    for name in ("sh", "touch", "rm"):
+    for name in ("make", "sh", "touch", "rm"):
         found = shutil.which(name)
         assert found is not None
         (commands / name).symlink_to(found)
-    make = shutil.which("make")
-    assert make is not None
     done = subprocess.run(
-        [make, "test"],
+        ["make", "test"],
         cwd=tmp_path,
         env={"PATH": str(commands)},
         capture_output=True,
@@ -142,14 +128,8 @@ def test_the_page_of_a_distribution_is_that_of_its_sources(tmp_path):
     def build(kind: str, broken: str = "") -> Any:
         call = f"import hatchling.build as build; build.build_{kind}({str(built)!r})"
         path = os.pathsep.join((str(commands), os.environ["PATH"]))
-        return subprocess.run(
-            [sys.executable, "-c", call],
-            cwd=checkout,
-            env=os.environ | {"PYTHONPATH": str(tmp_path / "h"), "PATH": path, "BROKEN": broken},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {"PYTHONPATH": str(tmp_path / "h"), "PATH": path, "BROKEN": broken}
+        return run_python("-c", call, cwd=checkout, env=os.environ | environment)
 
     def page() -> str | None:
         (wheel,) = built.glob("*.whl")
@@ -202,13 +182,8 @@ def test_wheel_holds_what_it_needs(tmp_path):
     }
     assert held == expected
     assert {"dbtool/py.typed", "producers/py.typed", "dbtool/schema/views.sql"} <= held
-    write_shard(tmp_path / "release", trials=[(0, "COMPLETE", {}, curve([0.9, 0.2]))])
-    done = subprocess.run(
-        [sys.executable, "-m", "dbtool", "sql", "summary", "--db", str(tmp_path / "release")],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path / "installed")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    write_release(tmp_path / "release")
+    installed = os.environ | {"PYTHONPATH": str(tmp_path / "installed")}
+    words = ("sql", "summary", "--db", tmp_path / "release")
+    done = run_python("-m", "dbtool", *words, cwd=tmp_path, env=installed)
     assert "  made_up/simple_cnn_base/nesterov_momentum  " in done.stdout
