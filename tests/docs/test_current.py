@@ -6,6 +6,7 @@ import subprocess
 import sys
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,22 +17,22 @@ import dbtool
 from dbtool.analysis.scaling import Settings
 from dbtool.report.scaling import scaling_of_table
 from dbtool.report.words import sentences
+from tests.support.programs import CHECKOUT
 
-ROOT = Path(__file__).parents[2]
 LEFT_OUT = {"docs", ".git", ".venv"}
 
 
 @pytest.mark.slow
 def test_all_documents_are_written_again_as_they_are(tmp_path):
     compiled = shutil.ignore_patterns("__pycache__")
-    docs = shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=compiled)
-    for each in ROOT.iterdir():
+    docs = shutil.copytree(CHECKOUT / "docs", tmp_path / "docs", ignore=compiled)
+    for each in CHECKOUT.iterdir():
         if each.name not in LEFT_OUT:
             (tmp_path / each.name).symlink_to(each)
     # The environment that runs this test serves, whoever made it.
     words = ["make", "docs", f"BIN={Path(sys.executable).parent}", "--old-file=.venv/installed-dev"]
     subprocess.run(words, cwd=tmp_path, check=True)
-    before, after = (_contents(folder) for folder in (ROOT / "docs", docs))
+    before, after = (_contents(folder) for folder in (CHECKOUT / "docs", docs))
     assert sorted(after) == sorted(before)
     assert [name for name in before if not _are_alike(before[name], after[name], name)] == []
 
@@ -79,26 +80,28 @@ OTHER = re.compile(
 )
 
 
+def _said(report: Any) -> set[tuple[str, ...]]:
+    """The values with intervals in what a report says of each curve."""
+    texts = (" ".join(sentences(answer.scaling, Settings())) for answer in report.answers)
+    return {values for text in texts for values in SAID.findall(text)}
+
+
 def _told() -> set[tuple[str, ...]]:
     told = set()
     for release, workloads, goal in ASKED:
-        with dbtool.open(ROOT / "data" / release) as db:
-            found = db.scaling(workloads, goal=goal)
-            for answer in found.answers:
-                told |= set(SAID.findall(" ".join(sentences(answer.scaling, Settings()))))
-    with dbtool.open(ROOT / "data" / "replication") as db:
+        with dbtool.open(CHECKOUT / "data" / release) as db:
+            told |= _said(db.scaling(workloads, goal=goal))
+    with dbtool.open(CHECKOUT / "data" / "replication") as db:
         sgd = "mnist/fc_128_128_128/sgd"
-        few = db.scaling("mnist/fc_128_128_128/muon", trials=5)
-        told |= set(SAID.findall(" ".join(sentences(few.answers[0].scaling, Settings()))))
+        told |= _said(db.scaling("mnist/fc_128_128_128/muon", trials=5))
         for _, _, said in db.scaling("mnist/fc_128_128_128/*", against=sgd).statements():
             told |= set(SAID.findall(" ".join(said)))
-        for name in ("mnist/fc_128_128_128/sgd", "mnist/fc_1024/sgd"):
+        for name in (sgd, "mnist/fc_1024/sgd"):
             steps = db.scaling(name).rows("steps").filter(pl.col("batch_size") >= 16)
             without = scaling_of_table(steps.select("batch_size", "steps"))
-            for found in (db.scaling(name, sustained=2), without):
-                told |= set(SAID.findall(" ".join(sentences(found.answers[0].scaling, Settings()))))
+            told |= _said(db.scaling(name, sustained=2)) | _said(without)
     for release, workloads, goal in COMPARED:
-        with dbtool.open(ROOT / "data" / release) as db:
+        with dbtool.open(CHECKOUT / "data" / release) as db:
             rows = db.scaling(workloads, goal=goal).rows("comparison").drop_nulls("win")
             for row in rows.select("win", "win_low", "win_high").rows():
                 told.add(tuple(f"{value:.2f}" for value in row))
@@ -107,7 +110,7 @@ def _told() -> set[tuple[str, ...]]:
 
 @pytest.mark.slow
 def test_each_interval_of_the_document_is_what_the_data_tell():
-    text = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    text = (CHECKOUT / "docs" / "measured.md").read_text(encoding="utf-8")
     claims = CLAIM.findall(OTHER.sub("", text))
     told = _told()
     assert len(claims) > 30

@@ -1,15 +1,13 @@
 """The scripts of docs/ write what commands and cells show, and nothing where one fails."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.made_up import WORKLOAD, write_release
+from tests.support.made_up import write_release
+from tests.support.programs import CHECKOUT, run_python
 
-SCRIPTS = Path(__file__).parents[2] / "docs"
 COMMAND = "dbtool sql 'SELECT batch_size, trials FROM steps_to_result(NULL, NULL, NULL, 0.5, 100)'"
 TABLE = "| batch_size | trials |\n| ---: | ---: |\n| 64 | 1 |\n"
 
@@ -22,8 +20,7 @@ def database(tmp_path: Path) -> Path:
 
 def run_script(name: str, document: Path, *options: str | Path) -> tuple[int, str]:
     """How a script ended, and what it told."""
-    words = [sys.executable, str(SCRIPTS / name), str(document), *map(str, options)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = run_python(CHECKOUT / "docs" / name, document, *options)
     return done.returncode, done.stderr
 
 
@@ -37,38 +34,6 @@ def test_tables_become_what_their_commands_print_and_the_rest_stays(database, tm
     assert run_script("tables.py", document, "--db", database) == (0, "")
     written = f"{before.replace(old, TABLE)}{rest}```\n{COMMAND}\n```\n\n{TABLE}\nText\n"
     assert document.read_text() == written
-
-
-@pytest.mark.slow
-def test_a_table_may_join_what_a_command_above_it_writes(database, tmp_path):
-    document = tmp_path / "document.md"
-    block = (
-        "```\ndbtool scaling '*' --goal 0.5 --rows steps --format csv > steps.csv\n"
-        'dbtool sql --with found=steps.csv "SELECT batch_size, trials FROM found"\n```\n\n'
-    )
-    document.write_text(block)
-    assert run_script("tables.py", document, "--db", database) == (0, "")
-    assert document.read_text() == f"{block}{TABLE}\n"
-
-
-@pytest.mark.slow
-def test_a_picture_is_what_the_command_above_it_draws(database, tmp_path):
-    document = tmp_path / "document.md"
-    text = (
-        f"```\ndbtool plot steps --workload {WORKLOAD} --goal 0.5\n```\n\n"
-        "![Steps](pictures/some.svg)\n\nText, and ![another](pictures/other.svg).\n"
-    )
-    document.write_text(text)
-    gap = "no band, since trials are too few: Simple CNN on made_up with Nesterov momentum"
-    told = f"steps: {gap} at batch size 64.\n"
-    assert run_script("pictures.py", document, "--db", database) == (0, told)
-    assert [file.name for file in (tmp_path / "pictures").iterdir()] == ["some.svg"]
-    words = ["plot", "steps", "--workload", WORKLOAD, "--goal", "0.5", "--format", "svg"]
-    where = ["--db", str(database), "--out", str(tmp_path / "own")]
-    subprocess.run([sys.executable, "-m", "dbtool", *words, *where], check=True)
-    own = (tmp_path / "own" / "steps.svg").read_bytes()
-    assert (tmp_path / "pictures" / "some.svg").read_bytes() == own
-    assert document.read_text() == text
 
 
 def test_a_command_that_fails_leaves_everything(database, tmp_path):
