@@ -1,7 +1,6 @@
 """The authors' loader on a database, against pandas reading the replica's files as they do."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +10,10 @@ import pytest
 
 import dbtool
 from dbtool.data_loader import load_study, load_workload
-from tests.support.archives import CNN, PLANS, Replica
+from tests.support.archives import CNN, PLANS
 from tests.support.made_up import curve, write_shard
 
-EVERY = {f"load_{status}_trials": True for status in ("complete", "incomplete", "infeasible")}
-
-
-@pytest.fixture(autouse=True)
-def archive(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The authors' folder; the database that is opened by default holds the same."""
-    monkeypatch.setenv("DBTOOL_DB", str(replica.folder))
-    return replica.root
-
-
-@pytest.fixture(scope="module")
-def db(replica: Replica) -> Iterator[dbtool.Database]:
-    with dbtool.open(replica.folder) as opened:
-        yield opened
+ALL = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
 
 
 def as_the_authors_read(
@@ -67,26 +53,24 @@ def assert_same_table(found: pd.DataFrame, expected: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(found, expected.iloc[order], check_exact=True)
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.path)
 @pytest.mark.parametrize(
-    ("statuses", "options"),
-    [
-        (("COMPLETE",), {}),
-        (("COMPLETE", "INCOMPLETE", "INFEASIBLE"), EVERY),
-        (("INFEASIBLE",), {"load_complete_trials": False, "load_infeasible_trials": True}),
-    ],
-    ids=["complete", "every", "infeasible"],
+    ("plan", "statuses"),
+    [*((plan, ALL) for plan in PLANS), (PLANS[0], ("COMPLETE",)), (PLANS[0], ("INFEASIBLE",))],
+    ids=lambda value: getattr(value, "path", None),
 )
-def test_studies_as_pandas_reads_them(archive, db, plan, statuses, options):
-    metadata, table = load_study(str(archive / plan.path), database=db, **options)
-    expected_metadata, expected = as_the_authors_read(archive / plan.path, statuses)
+def test_studies_as_pandas_reads_them(replica, plan, statuses):
+    options = {f"load_{status.lower()}_trials": status in statuses for status in ALL}
+    folder = replica.root / plan.path
+    metadata, table = load_study(str(folder), database=replica.db, **options)
+    expected_metadata, expected = as_the_authors_read(folder, statuses)
     assert_same_metadata(metadata, expected_metadata)
     assert_same_table(table, expected)
 
 
-def test_workloads_as_pandas_reads_them(archive):
-    metadata, table = load_workload(f"/elsewhere/batch_science/{CNN}/", 8)
-    parts = {size: as_the_authors_read(archive / CNN / str(size), first=8) for size in (1, 64)}
+def test_workloads_as_pandas_reads_them(replica):
+    folder = f"/elsewhere/batch_science/{CNN}/"
+    metadata, table = load_workload(folder, 8, database=replica.db)
+    parts = {size: as_the_authors_read(replica.root / CNN / str(size), first=8) for size in (1, 64)}
     assert list(metadata) == [1, 64]
     for size, (expected, _) in parts.items():
         assert_same_metadata(metadata[size], expected)
@@ -94,28 +78,25 @@ def test_workloads_as_pandas_reads_them(archive):
     assert_same_table(table, pd.concat(tables, names=["batch_size"]))
 
 
-def test_the_authors_questions_run_unchanged(archive):
+def test_the_authors_questions_run_unchanged(replica, monkeypatch):
     """As their notebook asks for steps to result: rows past the goal, the first by step and id."""
-    _, table = load_workload(archive / CNN, num_trials=10)
+    monkeypatch.setenv("DBTOOL_DB", str(replica.folder))
+    _, table = load_workload(replica.root / CNN, num_trials=10)
     past = table[table["val/classification_error"] < 0.01].sort_index(level=["step", "trial_id"])
     first = past.groupby("batch_size").head(1).sort_index(level="batch_size")
-    with dbtool.open() as db:
-        steps = db.steps(CNN, goal=0.01, trials=10)
+    steps = replica.db.steps(CNN, goal=0.01, trials=10)
     answered = steps.select("batch_size", "trial_id", "steps").rows()
     assert first.index.to_list() == answered
 
 
-FOLDERS = ["batch_science/{}/", "./{}", "/data/{}", "/batch_science/copies/batch_science/{}"]
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_folders_are_names(folder, db):
-    plain, quality = (
-        load_study(folder.format(path), database=db)[0]
-        for path in (f"{CNN}/64", f"solution_quality/{CNN}/64")
-    )
-    assert plain["trials"] != quality["trials"]
-    assert (len(plain["trials"]), len(quality["trials"])) == (30, 12)
+def test_folders_are_names(replica):
+    for folder in ("batch_science/{}/", "./{}", "/data/{}", "/batch_science/a/batch_science/{}"):
+        plain, quality = (
+            load_study(folder.format(path), database=replica.db)[0]
+            for path in (f"{CNN}/64", f"solution_quality/{CNN}/64")
+        )
+        assert plain["trials"] != quality["trials"]
+        assert (len(plain["trials"]), len(quality["trials"])) == (30, 12)
 
 
 @pytest.mark.parametrize(
@@ -129,22 +110,21 @@ def test_folders_are_names(folder, db):
         (f"/data/mnist_subsets/{CNN}/64", "'mnist/simple_cnn_base/nesterov_momentum' is published"),
         (f"/batch_science/{CNN}/65", "unknown batch size '65'; closest: 64"),
         (f"/batch_science/{CNN}", "not a folder of a study: its last part is a batch size, as in"),
-        ("", "not a folder of a study"),
     ],
 )
-def test_what_is_not_there(path, sentence, db):
+def test_what_is_not_there(path, sentence, replica):
     with pytest.raises(dbtool.UsageError, match=sentence):
-        load_study(path, database=db)
+        load_study(path, database=replica.db)
 
 
-def test_trials_that_are_not_there(db):
+def test_trials_that_are_not_there(replica):
     folder = f"batch_science/{CNN}/64"
     with pytest.raises(ValueError, match=r"31 trials with status .* asked for, and .* has 30"):
-        load_study(folder, num_trials=31, database=db)
+        load_study(folder, num_trials=31, database=replica.db)
     with pytest.raises(ValueError, match="at least one of load_complete_trials"):
-        load_workload(folder, load_complete_trials=False, database=db)
+        load_workload(folder, load_complete_trials=False, database=replica.db)
     for number in (30, 0):
-        assert len(load_study(folder, num_trials=number, database=db)[0]["trials"]) == 30
+        assert len(load_study(folder, num_trials=number, database=replica.db)[0]["trials"]) == 30
 
 
 def test_releases_of_producers(tmp_path):
