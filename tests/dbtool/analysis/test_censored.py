@@ -77,15 +77,6 @@ def test_many_fits_at_once_are_those_one_by_one(seed, width, unreached):
         )
 
 
-def test_values_on_a_line_keep_the_least_scale():
-    at = np.arange(4.0)
-    terms = np.stack([np.ones(4), at], axis=1)
-    found = fit_intervals(at, at, np.zeros((1, 4)), terms[None], 0.02)
-    assert found.scale[0] == pytest.approx(0.02, rel=1e-4)
-    assert found.log_likelihood[0] == pytest.approx(4 * norm.logpdf(0, scale=0.02), rel=1e-4)
-    assert found.coefficients[0] == pytest.approx([0, 1], abs=1e-6)
-
-
 def test_the_fit_is_the_likeliest_where_its_scale_is_the_least():
     # On its way to the least scale Newton's method would step beyond it.
     sizes = np.array([2, 256, 512, 1024, 2048, 4096])

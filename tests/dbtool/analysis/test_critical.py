@@ -14,7 +14,7 @@ from scipy.stats import f as f_distribution
 
 import dbtool
 from benchmarks.planted_truth import sweep
-from dbtool.analysis.censored import closed_interval, peak, profile_bound
+from dbtool.analysis.censored import peak
 from dbtool.analysis.critical import FittedCurve, StepsAt, fit_curve
 from dbtool.analysis.interval import Interval, ratio
 from dbtool.analysis.kinds import Form
@@ -77,7 +77,7 @@ def to_perfect(bend: Any, critical: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("bend", "noise", "powers"),
-    [(1.0, 0.0, 17), (1.09, 0.03, 12), (0.86, 0.05, 12), (3.0, 0.03, 17), (1.0, 0.2, 12)],
+    [(1.0, 0.0, 17), (0.86, 0.05, 12), (3.0, 0.03, 17)],
 )
 def test_ends_of_intervals_are_those_of_the_likelihood_however_precise_steps_are(
     bend, noise, powers
@@ -107,23 +107,19 @@ def test_ends_of_intervals_are_those_of_the_likelihood_however_precise_steps_are
     assert (hyperbola.low, hyperbola.high) == pytest.approx(ends, rel=math.expm1(room))
 
 
-@pytest.mark.parametrize("millions", zhang.OVERHEADS)
-def test_published_overheads_are_those_of_hyperbolas(millions):
-    steps, overhead = zhang.STEPS[millions], zhang.OVERHEADS[millions]
-    estimate = overhead_of(curve(dict(zip(zhang.SIZES, steps, strict=True)), "hyperbola"))
-    assert estimate.value == pytest.approx(overhead, rel=0.005)
-    assert estimate.low < overhead < estimate.high
+def test_published_fits_are_those_of_hyperbolas():
+    for millions, overhead in zhang.OVERHEADS.items():
+        found = curve(dict(zip(zhang.SIZES, zhang.STEPS[millions], strict=True)), "hyperbola")
+        estimate = overhead_of(found)
+        assert estimate.value == pytest.approx(overhead, rel=0.005)
+        assert estimate.low < overhead < estimate.high
+        assert found.bend.value == found.at_tradeoff / 2 == 1
+        if millions == 85:
+            assert found.steps == pytest.approx(1293.8, rel=0.005)
+            assert found.steps * found.critical == pytest.approx(2834258, rel=0.005)
 
 
-def test_a_published_hyperbola():
-    found = curve(dict(zip(zhang.SIZES, zhang.STEPS[85], strict=True)), "hyperbola")
-    assert found.steps == pytest.approx(1293.8, rel=0.005)
-    assert found.steps * found.critical == pytest.approx(2834258, rel=0.005)
-    assert found.bend.value == found.at_tradeoff / 2 == 1
-
-
-@pytest.mark.parametrize("bend", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("critical", [20.0, 1500.0])
+@pytest.mark.parametrize(("critical", "bend"), [(20.0, 0.5), (1500.0, 1.0), (20.0, 3.0)])
 def test_a_curve_is_found_again(critical, bend):
     steps = exact(critical, [2.0**power for power in range(-6, 20)], bend)
     found = curve(steps)
@@ -155,22 +151,6 @@ def test_the_value_moves_continuously_from_a_hyperbola_to_measurements():
         values.append(overhead_of(curve(dict(zip(zhang.SIZES, steps, strict=True)))).value)
     ratios = np.divide(values[1:], values[:-1])
     assert 1 < ratios.min() <= ratios.max() < 1.03
-
-
-@pytest.mark.parametrize(
-    ("millions", "draws"),
-    [(151, 20), *(pytest.param(each, 100, marks=pytest.mark.slow) for each in zhang.OVERHEADS)],
-)
-def test_a_percent_of_noise_moves_values_by_few(millions, draws):
-    rng = np.random.default_rng(0)
-
-    def values(noise: float) -> list[float | None]:
-        steps = np.array(zhang.STEPS[millions]) * np.exp(noise * rng.normal(size=9))
-        found = curve(dict(zip(zhang.SIZES, steps.tolist(), strict=True)))
-        return [overhead_of(found).value, found.tradeoff.value]
-
-    moved = np.log(np.array([values(0.01) for _ in range(draws)], float) / np.array(values(0.0)))
-    assert np.quantile(np.abs(moved), 0.95, axis=0).max() < 0.08
 
 
 def tables() -> st.SearchStrategy[pl.DataFrame]:
@@ -232,22 +212,9 @@ def test_ranges_on_one_side_give_a_bound_and_no_number(first, last):
     assert estimate.low <= 200 <= estimate.high
 
 
-def test_steps_that_only_fall_give_a_lower_bound():
-    estimate = curve({size: 1e6 / size for size in SIZES}).tradeoff
-    assert (estimate.value, estimate.verdict, estimate.high) == (None, "lower_bound", math.inf)
-    assert estimate.low > SIZES[-1]
-
-
 def test_far_beyond_an_open_end_steps_are_those_of_the_limits():
-    falling, even = (
-        fit_curve([StepsAt(size, each, each) for size, each in steps.items()], level=0.95)
-        for steps in (
-            {size: 6_400 / size for size in (2, 4, 8, 16, 32, 64)},
-            dict.fromkeys((2, 4, 8, 16, 32, 64), 100.0),
-        )
-    )
-    assert falling is not None
-    assert even is not None
+    sizes = (2, 4, 8, 16, 32, 64)
+    falling, even = curve({size: 6_400 / size for size in sizes}), curve(dict.fromkeys(sizes, 100))
     for size in (1e3, 1e6, 1e12):
         found = falling.between(size)
         assert found.low <= 6_400 / size <= found.high
@@ -266,35 +233,9 @@ def test_goals_that_were_missed_count_as_bounds():
     assert with_vague.tradeoff.low == pytest.approx(alone.tradeoff.low, rel=0.02)
     assert with_telling.reached == (16.0, SIZES[-1])
     assert with_telling.tradeoff.low >= 0.95 * with_vague.tradeoff.low
-
-
-def test_steps_of_which_nothing_is_known_change_nothing():
-    steps = known(exact(64, SIZES))
+    # Steps of which nothing is known change nothing.
     for upper in (math.inf, 0.0):
-        unknown = StepsAt(2.0**14, 0.0, upper)
-        assert fit_curve([*steps, unknown], level=0.95) == fit_curve(steps, level=0.95)
-
-
-@pytest.mark.parametrize(("form", "fewest"), [("bent", 4), ("hyperbola", 3)])
-def test_a_fit_takes_a_batch_size_more_than_parameters(form, fewest):
-    steps = known(exact(100, SIZES[4:]))
-    missed = [StepsAt(2.0**20, 3, math.inf)]
-    assert fit_curve([*steps[: fewest - 1], *missed], level=0.9, form=form) is None
-    assert fit_curve([*steps[:fewest], *missed], level=0.9, form=form) is not None
-
-
-def test_intervals_of_a_line_are_students():
-    # For values that are known, a line's interval by the F quantile is the textbook's.
-    rng = np.random.default_rng(2)
-    values = rng.normal(size=8)
-    grid = np.linspace(-3, 3, 20_001)
-    squares = ((values - grid[:, None]) ** 2).sum(axis=1)
-    likelihood = -4 * np.log(squares)
-    floor = likelihood.max() - profile_bound(8, 1, 0.95)
-    low, high = closed_interval(grid, likelihood, floor)
-    half = math.sqrt(f_distribution.ppf(0.95, 1, 7)) * values.std(ddof=1) / math.sqrt(8)
-    assert low == pytest.approx(values.mean() - half, abs=1e-3)
-    assert high == pytest.approx(values.mean() + half, abs=1e-3)
+        assert fitted([*steps, StepsAt(2.0**20, 0.0, upper)]) == alone
 
 
 @pytest.mark.parametrize(
@@ -304,6 +245,7 @@ def test_intervals_of_a_line_are_students():
         ("hyperbola", 20, 30),
         pytest.param("noisy quadratic", 100, 176, marks=pytest.mark.slow),
         pytest.param("bend 0.4", 100, 170, marks=pytest.mark.slow),
+        pytest.param("hyperbola, replicates", 100, 176, marks=pytest.mark.slow),
     ],
 )
 def test_planted_truth_lies_in_the_intervals(kind, sweeps, fewest):
@@ -322,45 +264,18 @@ def test_the_peak_of_a_flat_top_is_its_middle():
     assert peak(grid, np.zeros(9)) == 4
 
 
-def identified(value: float, low: float, high: float) -> Interval:
-    return Interval(value, low, high)
-
-
 def test_ratios_by_hand():
     # In octaves: 3 - 1 with distances 3 and 4 to the ends below, 6 and 8 above: 5 and 10.
-    found = ratio(identified(8, 1, 512), identified(2, 2**-7, 32))
+    found = ratio(Interval(8, 1, 512), Interval(2, 2**-7, 32))
     assert found.value == 4
     assert math.log2(found.low) == pytest.approx(2 - 5)
     assert math.log2(found.high) == pytest.approx(2 + 10)
-    same = identified(8, 4, 16)
+    same = Interval(8, 4, 16)
     assert ratio(same, same).value == 1
-
-
-def test_ratios_of_bounds():
+    # Of bounds it is `Interval.over`.
     beyond = Interval(None, 100, math.inf)
-    found = ratio(beyond, identified(8, 4, 16))
-    assert (found.value, found.low, found.high) == (None, 100 / 16, math.inf)
-    found = ratio(identified(8, 4, 16), beyond)
-    assert (found.value, found.low, found.high) == (None, 0, 16 / 100)
-    unknown = Interval(None, 0, math.inf)
-    assert ratio(unknown, unknown) == ratio(None, beyond)
-
-
-def test_intervals_hold_planted_ratios_as_often_as_they_say():
-    rng = np.random.default_rng(0)
-    sizes, runs, held = 2.0 ** np.arange(12), 15, 0
-
-    def estimate(critical: float) -> Interval:
-        steps = 500 * (1 + critical / sizes) * np.exp(0.08 * rng.normal(size=len(sizes)))
-        found = fit_curve([StepsAt(b, s, s) for b, s in zip(sizes, steps, strict=True)], level=0.9)
-        assert found is not None
-        return found.tradeoff
-
-    for _ in range(runs):
-        found = ratio(estimate(90), estimate(30))
-        held += found.low <= 3 <= found.high
-    # At least what they say, up to three standard deviations of the count.
-    assert held >= 0.9 * runs - 3 * math.sqrt(runs * 0.9 * 0.1)
+    assert ratio(beyond, same) == Interval(None, 100 / 16, math.inf)
+    assert ratio(None, beyond) == Interval(None, 0, math.inf)
 
 
 def test_a_report_compares_with_a_workload_or_another_release(tmp_path):

@@ -78,23 +78,6 @@ def test_ends_against_leaving_out_each_block(seed):
     assert distance(found.high) == pytest.approx(bound)
 
 
-@pytest.mark.parametrize("blocks", [6, 20])
-@pytest.mark.parametrize("spread", [0.5, 4.0])
-def test_intervals_hold_the_truth_as_often_as_they_say(blocks, spread):
-    """Also where the squared norm of a block is as often below 0 as above, and all is shared."""
-    rng = np.random.default_rng(5)
-    held = 0
-    runs = 1_000
-    for _ in range(runs):
-        shared = rng.normal(0, 1, (2, blocks))
-        norms, traces = 2 + spread * shared[0], 60 + 10 * (0.6 * shared[0] + 0.8 * shared[1])
-        norms = np.repeat(norms, 3) + rng.normal(0, 0.1, 3 * blocks)
-        found = of(norms, np.repeat(traces, 3), np.repeat(range(blocks), 3))
-        held += found.low <= 30 <= found.high
-    # Three standard deviations of a count of 1,000 with probability 0.95.
-    assert abs(held - 0.95 * runs) < 3 * math.sqrt(runs * 0.95 * 0.05)
-
-
 def test_ratios_to_critical_batch_sizes_that_are_partly_known():
     scale = Interval(300.0, 200.0, 400.0)
     assert scale.over(IDENTIFIED) == Interval(3.0, 1.0, 8.0)
@@ -235,14 +218,7 @@ def test_a_trial_that_diverges_with_its_own_batch_size_says_nothing():
     lost = (math.inf, 1.0, 1.0, 1.0)
     found = branch_rows(branches(*[TO_128] * 6, *[lost] * 9), level=0.95)
     assert found["critical_batch_size"].item() == pytest.approx(math.sqrt(128 * 256))
-
-
-def test_a_larger_tolerance_lets_more_batch_sizes_do():
-    found = [
-        branch_rows(branches(TO_64), level=0.95, tolerance=tolerance)["critical_batch_size"].item()
-        for tolerance in (0.1, 0.3)
-    ]
-    assert found == [pytest.approx(math.sqrt(64 * 128)), pytest.approx(math.sqrt(256 * 512))]
+    assert branch_rows(branches(TO_64).clear(), level=0.95).is_empty()
 
 
 def test_the_noise_scale_is_that_of_the_own_batch_size():
@@ -254,7 +230,3 @@ def test_the_noise_scale_is_that_of_the_own_batch_size():
     assert {name: row[name] for name in names} == expected.columns(*names)
     assert row["noise_scale"] == pytest.approx((3_600 + 66) / (12 + 66))
     assert row["own_noise_scale"] == pytest.approx(1_200 / (24 + 66))
-
-
-def test_without_branches_there_is_no_row():
-    assert branch_rows(branches(TO_64).clear(), level=0.95).is_empty()

@@ -21,11 +21,10 @@ from dbtool.analysis.searches import (
     median_errors,
     rank_of_quantile,
     ranks_around_median,
-    searches,
 )
 from dbtool.core.errors import UsageError
 from tests.support.figure_points import figure_points
-from tests.support.made_up import MadeTrial, curve, passing, write_shard
+from tests.support.made_up import MadeTrial, passing, write_shard
 
 NONE = np.full(4, math.nan)
 AFTER, STEPS = np.array([[math.inf, 30, 10, 80], [math.inf, 40, 20, math.inf]])
@@ -58,39 +57,6 @@ def test_searches_are_compared_at_as_many_trials_as_all_have():
     assert equal_trials(given[:1], None) == (given[:1], 3)
 
 
-def test_crossings_of_stored_trials(tmp_path):
-    rates = (0.1, 0.2, 9.0, 0.3)
-    # Evaluations at steps 0, 10, 20, 30; the last trial passes the goal twice.
-    errors = [[0.9, 0.5, 0.05, 0.02], [0.9, 0.8, 0.7, 0.6], [0.9, 0.95], [0.9, 0.05, 0.5, 0.05]]
-    trials = [
-        (number, "INFEASIBLE" if number == 2 else "COMPLETE", {"learning_rate": rate}, curve(own))
-        for number, (rate, own) in enumerate(zip(rates, errors, strict=True))
-    ]
-    write_shard(tmp_path, batch_size=8, trials=trials, goal=0.1)
-    with dbtool.open(tmp_path) as db:
-        [search] = searches(db.crossings("*"))
-    assert search.after.tolist() == [10, 30, math.inf, 0]
-    assert search.steps.tolist() == [20, math.inf, math.inf, 10]
-    assert search.learning_rate.tolist() == [0.1, 0.2, 9.0, 0.3]
-    assert np.isnan(search.momentum).all()
-
-
-@pytest.mark.parametrize(
-    "workload",
-    ["mnist/fc_64_64_64/sgd", pytest.param("mnist/fc_128_128_128/sgd", marks=pytest.mark.slow)],
-)
-def test_two_releases_measured_apart_agree(workload):
-    """One of a hundred trials a study and one of narrow windows of 24: intervals overlap."""
-    data = Path(__file__).parents[3] / "data"
-    found = []
-    for release in ("measured", "replication"):
-        with dbtool.open(data / release) as db:
-            found.append(db.scaling(workload).rows("critical").row(0, named=True))
-    measured, replication = found
-    assert {measured["verdict"], replication["verdict"]} == {"identified"}
-    assert max(measured["low"], replication["low"]) < min(measured["high"], replication["high"])
-
-
 NUMBERS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n)))
 
 
@@ -118,7 +84,7 @@ def test_ranks_of_quantiles_are_exact(trials, k, quantile):
     assert rank_of_quantile(float(Fraction(quantile)), trials, k) == expected
 
 
-@pytest.mark.parametrize(("trials", "k"), [(30, 5), (100, 60), (5000, 40)])
+@pytest.mark.parametrize(("trials", "k"), [(30, 5), (100, 60)])
 def test_ranks_hold_the_median_as_often_as_they_say(trials, k):
     rng = np.random.default_rng(1)
     # Of uniform trials the median of the best of k is known.
@@ -130,11 +96,6 @@ def test_ranks_hold_the_median_as_often_as_they_say(trials, k):
     assert above.mean() < 0.075
     assert below.mean() < 0.075
     assert above.mean() + below.mean() > 0.01
-
-
-def test_too_few_trials_bound_nothing():
-    assert ranks_around_median(20, 20, 0.95)[0] is None
-    assert ranks_around_median(3, 1, 0.95) == (None, None)
 
 
 SGD = "mnist/fc_1024/sgd"
@@ -203,14 +164,10 @@ def test_a_study_of_one_setting_is_no_search(tmp_path):
             assert bands == (None, own[low - 1], own[high - 1])
         [tradeoff, *_] = report.rows("critical").to_dicts()
         said = " ".join(str(report).split())
-        with_csv = [(size, each) for size, own in steps.items() for each in own.tolist()]
-        table = pl.DataFrame(with_csv, ["batch_size", "steps"], orient="row")
-        [alike, *_] = dbtool.scaling_of_table(table).rows("critical").to_dicts()
     assert tradeoff["low"] < 64 < tradeoff["high"]
     assert "From the median of 9 replicates at 8 batch sizes, 8 to 1,024." in said
     assert "best of" not in said
     assert "earning rate" not in said
-    assert alike["critical_batch_size"] == pytest.approx(tradeoff["critical_batch_size"], rel=0.01)
 
 
 def test_runs_of_one_setting_are_compared_one_by_one(tmp_path):
@@ -274,21 +231,6 @@ def test_errors_of_medians():
     assert single == pytest.approx(math.sqrt((0.05**2 + 0.2**2) / 2))
     assert 1 < high / low < 4
     assert median_errors([1, 1], [0, 0]).tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("draws", [8, pytest.param(200, marks=pytest.mark.slow)])
-def test_intervals_of_replicates_hold_what_was_planted(draws):
-    rng, held = np.random.default_rng(3), 0
-    for _ in range(draws):
-        rows = [
-            (size, 500 * (1 + 90 / size) * math.exp(0.15 * rng.normal()))
-            for size in (2.0 ** np.arange(10)).tolist()
-            for _ in range(rng.integers(1, 6))
-        ]
-        table = pl.DataFrame(rows, ["batch_size", "steps"], orient="row")
-        [row, *_] = dbtool.scaling_of_table(table).rows("critical").to_dicts()
-        held += (row["low"] or 0) <= 90 <= (row["high"] or math.inf)
-    assert held >= 0.95 * draws - 3 * math.sqrt(draws * 0.95 * 0.05)
 
 
 def test_a_goal_that_has_to_be_sustained(tmp_path):
