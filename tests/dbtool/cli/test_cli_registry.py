@@ -1,14 +1,9 @@
 """Every command: listed cheaply, explained, offered to a shell, with an example that parses."""
 
 import inspect
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +18,7 @@ from dbtool.sources.ingest import source_names
 from producers.workloads.registry import WORKLOADS
 from tests.support.commands import Call
 from tests.support.explorer import needs_explorer
-from tests.support.made_up import DIGITS, LETTERS, curve, write_shard
+from tests.support.made_up import DIGITS, LETTERS, write_shard
 
 
 def _docstring(name: str) -> str:
@@ -93,9 +88,6 @@ def test_help_groups_all_commands_and_explains_their_words(call):
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
-TRIAL = (0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5]))
-
-
 @pytest.fixture
 def offered(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
     """What `dbtool` offers to the script of a shell, in order; the line ends at the cursor."""
@@ -129,32 +121,15 @@ def test_names_are_offered(offered, line, expected):
     assert offered(line) == list(expected)
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_itself_completes_with_the_installed_script(database):
-    # Typer asks the process that started it which shell it is.
-    press = """
-        eval "$(dbtool --show-completion)"
-        COMP_WORDS=(dbtool steps dig) COMP_CWORD=2
-        _dbtool_completion dbtool
-        printf '%s\\n' "${COMPREPLY[@]}"
-    """
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "DBTOOL_DB": str(database)}
-    words = ["bash", "--norc", "-c", press]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-    assert (done.stdout.split(), done.stderr) == ([DIGITS], "")
-
-
-def test_the_database_named_before_is_read(offered, tmp_path, monkeypatch):
+def test_the_database_named_before_is_read_and_one_that_cannot_be_offers_nothing(
+    offered, tmp_path, monkeypatch
+):
     monkeypatch.setenv("HOME", str(tmp_path))
-    write_shard(tmp_path / "own", workload="a/b/c", release="mine", trials=[TRIAL])
+    write_shard(tmp_path / "own", workload="a/b/c", release="mine")
     assert offered("dbtool steps --db ~/own ") == ["a/b/c"]
     monkeypatch.setenv("DBTOOL_DB", str(tmp_path / "own"))
     assert offered("dbtool steps --release ") == ["mine"]
-
-
-def test_what_cannot_be_read_offers_nothing(offered, tmp_path, monkeypatch):
-    (tmp_path / "manifest.json").write_text("made up")
-    for path in (tmp_path / "nowhere", tmp_path):
-        monkeypatch.setenv("DBTOOL_DB", str(path))
-        assert offered("dbtool steps ") == []
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "manifest.json").write_text("made up")
+    for name in ("nowhere", "damaged"):
+        assert offered(f"dbtool steps --db ~/{name} ") == []
