@@ -1,7 +1,6 @@
 """The tables of the explorer, held against what the shards say and what dbtool answers."""
 
 import dataclasses
-import json
 import math
 from io import BytesIO
 from typing import Any
@@ -28,26 +27,6 @@ def written(db, chosen, *, curves=True):
     ]
 
 
-@pytest.fixture(scope="module")
-def whole(db):
-    told, (trials, improvements, curves) = written(db, choose(db, None, None))
-    return told, trials, improvements, curves
-
-
-@pytest.fixture(scope="module")
-def improved(db):
-    """What the page says of each workload, and its improvements, where it has no curves."""
-    told, (_, improvements, _) = written(db, choose(db, None, None), curves=False)
-    return told, improvements
-
-
-@pytest.fixture(scope="module")
-def shards(release):
-    """Every row of every shard; of the metrics of evaluations, those that occur."""
-    tables = [pq.ParquetFile(file).read() for file in release.rglob("measurements/*/*/*.parquet")]
-    return pl.concat([pl.DataFrame(table) for table in tables], how="diagonal")
-
-
 def group(file: Any, number: int) -> pl.DataFrame:
     return pl.DataFrame(file.read_row_group(number))
 
@@ -72,18 +51,21 @@ def improvements_by_hand(rows: pl.DataFrame, metric: str) -> list[tuple[Any, ...
     return found
 
 
-def test_improvements_follow_from_the_shards(improved, shards):
-    told, file = improved
+def test_improvements_follow_from_the_shards(db, release):
+    told, (_, improvements, _) = written(db, choose(db, None, None), curves=False)
+    files = release.rglob("measurements/*/*/*.parquet")
+    tables = [pl.DataFrame(pq.ParquetFile(file).read()) for file in files]
+    shards = pl.concat(tables, how="diagonal")
     for workload, row in told.items():
         rows = shards.filter(pl.col("workload") == workload)
         for each in row["metrics"]:
             if workload != OWN_METRIC:
                 expected = improvements_by_hand(rows, each["metric"])
-                assert group(file, each["group"]).rows() == expected
+                assert group(improvements, each["group"]).rows() == expected
 
 
-def test_the_own_metric_comes_first_even_where_it_is_the_loss_of_batches(whole):
-    told, _, file, _ = whole
+def test_the_own_metric_comes_first_even_where_it_is_the_loss_of_batches(db):
+    told, (_, file, _) = written(db, choose(db, None, None))
     errors = [each["metric"].partition("_")[0] for each in told[ERRORS]["metrics"]]
     assert errors == ["val", "train", "test"]
     [only] = told[OWN_METRIC]["metrics"]
@@ -93,49 +75,6 @@ def test_the_own_metric_comes_first_even_where_it_is_the_loss_of_batches(whole):
     expected = [(16, 3, max(0, step - 1), step, value) for step, value in enumerate(values)]
     assert group(file, only["group"]).rows() == [*expected, (16, 3, 4, None, None)]
     assert told[OWN_METRIC]["curves_group"] is None
-
-
-def test_curves_are_the_evaluations_of_all_trials(whole, shards):
-    told, _, _, file = whole
-    metrics = file.schema_arrow.names[3:]
-    classes = {"val_classification_error", "test_classification_error"}
-    assert set(metrics) == classes | {"train_cross_entropy_error", "val_average_precision"}
-    for workload, row in told.items():
-        measured = pl.any_horizontal(pl.col(metrics).is_not_null())
-        expected = shards.filter(measured, workload=workload)
-        if row["curves_group"] is None:
-            assert expected.is_empty()
-        else:
-            expected = expected.sort("batch_size", "trial_id", "step")
-            held = group(file, row["curves_group"])
-            chosen = expected.select(pl.col(name).cast(held[name].dtype) for name in held.columns)
-            assert held.equals(chosen)
-
-
-def test_trials_are_those_of_dbtool(whole, db):
-    told, file, _, _ = whole
-    for workload, row in told.items():
-        held = group(file, row["trials_group"])
-        query = "FROM trials WHERE workload = $w ORDER BY batch_size, trial_id"
-        frame = db.sql(query, w=workload).polars()
-        for name in ("batch_size", "trial_id", "status", "ordinal", "steps", "momentum"):
-            assert held[name].to_list() == frame[name].to_list()
-        settings = [json.loads(text) for text in held["settings"]]
-        assert settings == [json.loads(text) for text in frame["settings"]]
-        assert held["learning_rate"].to_list() == [each.get("learning_rate") for each in settings]
-
-
-def test_the_files_hold_plain_types_that_the_page_reads(whole):
-    for file in whole[1:]:
-        assert set(map(str, file.schema_arrow.types)) <= {"int32", "double", "string"}
-        assert not any("large" in str(kind) for kind in file.schema_arrow.types)
-        chunk = file.metadata.row_group(0).column(0)
-        assert (chunk.compression, chunk.has_dictionary_page) == ("ZSTD", False)
-    told, trials, improvements, curves = whole
-    assert trials.num_row_groups == len(told)
-    groups = {each["group"] for row in told.values() for each in row["metrics"]}
-    assert groups == {None, *range(improvements.num_row_groups)}
-    assert curves.num_row_groups == len(told) - 1
 
 
 def test_of_too_many_values_curves_and_other_metrics_are_left_out(db):

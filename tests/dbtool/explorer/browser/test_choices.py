@@ -8,11 +8,19 @@ from tests.support.explorer_browser import expect, needs_explorer_browser
 
 pytestmark = needs_explorer_browser
 SGD = "mnist/fc_1024/sgd"
+SMALL = "mnist/fc_64_64_64/sgd"
+SUBSET = "mnist_subsets/mnist_55000/simple_cnn_base/nesterov_momentum"
+TICKS = "#steps svg [aria-label='y-axis tick label'] text"
 
 
 def tables(explorer):
     steps, critical = explorer.csv("Steps to result"), explorer.csv("Critical batch size")
     return [row["steps"] for row in steps], critical[0]["critical_batch_size"], steps
+
+
+def enter(explorer, label, text):
+    explorer.field(label).fill(text)
+    explorer.field(label).press("Enter")
 
 
 def test_the_goal_slider_moves_steps_critical_batch_size_and_address(explorer):
@@ -29,24 +37,20 @@ def test_the_goal_slider_moves_steps_critical_batch_size_and_address(explorer):
         expect(explorer.page.locator(f"#{card} > header .about").first).to_have_text(
             f"Goal: validation classification error down to {goal:g}"
         )
+    # Of a goal that no trial reached nothing is made up.
+    enter(explorer, "Goal as a number", "1e-9")
+    steps, _, rows = tables(explorer)
+    assert {*steps} == {""}
+    assert {row["verdict"] for row in explorer.csv("Critical batch size")} == {"not_identified"}
+    expect(explorer.page.locator(".answers")).to_contain_text("not identified")
+    expect(explorer.page.locator(TICKS)).to_have_count(0)
     explorer.button("Reset goal").click()
     explorer.expect_state()
     assert tables(explorer) == first
 
 
-def test_of_a_goal_that_no_trial_reached_nothing_is_made_up(explorer):
-    explorer.go(goal="1e-9")
-    steps = explorer.csv("Steps to result")
-    assert steps
-    assert {row["steps"] for row in steps} == {""}
-    assert {row["verdict"] for row in explorer.csv("Critical batch size")} == {"not_identified"}
-    expect(explorer.page.locator(".answers")).to_contain_text("not identified")
-    labels = explorer.page.locator("#steps svg [aria-label='y-axis tick label'] text")
-    expect(labels).to_have_count(0)
-
-
 @pytest.mark.slow
-def test_goal_trials_and_metric_are_chosen_and_taken_back(explorer):
+def test_goal_trials_metric_and_how_steps_are_drawn_are_chosen_and_taken_back(explorer):
     enter(explorer, "Goal as a number", "0.05")
     explorer.expect_state(goal=0.05)
     explorer.slide("Trials per search", 0.01)
@@ -58,10 +62,21 @@ def test_goal_trials_and_metric_are_chosen_and_taken_back(explorer):
     enter(explorer, "Trials per search as a number", "60")
     explorer.expect_state(trials=60)
     expect(explorer.field("Goal as a number")).to_have_value("0.03")
-    expect(explorer.page.locator("#steps > header .about").last).to_have_text(
-        re.compile("^Best of 60 trials; .* with fewer trials dropped")
-    )
+    about = explorer.page.locator("#steps > header .about").last
+    expect(about).to_have_text(re.compile("^Best of 60 trials; .* with fewer trials dropped"))
     explorer.button("Reset trials per search").click()
+    # Divided by those of the first batch size; with one line of perfect scaling, or none.
+    ticks = explorer.page.locator(TICKS)
+    dashed = explorer.page.locator("#steps svg [stroke-dasharray='5 4'] path")
+    explorer.choice("Perfect scaling").select_option("none")
+    explorer.expect_state(line="none")
+    expect(dashed).to_have_count(0)
+    explorer.field("Relative steps").check()
+    explorer.expect_state(relative=1, line="none")
+    expect(explorer.page.locator("#steps h2")).to_have_text("Relative steps to result")
+    expect(about).to_contain_text("batch size 1.")
+    assert "1" in ticks.all_text_contents()
+    explorer.go()
     explorer.choice("Metric").select_option("train_cross_entropy_error")
     explorer.expect_state(metric="train_cross_entropy_error")
     expect(explorer.page.locator("#steps .empty")).to_be_visible()
@@ -70,67 +85,37 @@ def test_goal_trials_and_metric_are_chosen_and_taken_back(explorer):
     assert {row["metric"] for row in tables(explorer)[2]} == {"train_cross_entropy_error"}
 
 
-def enter(explorer, label, text):
-    explorer.field(label).fill(text)
-    explorer.field(label).press("Enter")
-
-
-@pytest.mark.slow
-def test_how_steps_are_drawn_is_chosen(explorer):
-    """Divided by those of the first batch size; with one line of perfect scaling, or none."""
-    labels = explorer.page.locator("#steps svg [aria-label='y-axis tick label'] text")
-    before = labels.all_text_contents()
-    dashed = explorer.page.locator("#steps svg [stroke-dasharray='5 4'] path")
-    fitted = dashed.get_attribute("d")
-    explorer.choice("Perfect scaling").select_option("first")
-    explorer.expect_state(line="first")
-    assert dashed.get_attribute("d") != fitted
-    explorer.choice("Perfect scaling").select_option("none")
-    explorer.expect_state(line="none")
-    expect(dashed).to_have_count(0)
-    explorer.field("Relative steps").check()
-    explorer.expect_state(relative=1, line="none")
-    expect(explorer.page.locator("#steps h2")).to_have_text("Relative steps to result")
-    expect(explorer.page.locator("#steps > header .about").last).to_contain_text("batch size 1.")
-    assert labels.all_text_contents() != before
-    assert "1" in labels.all_text_contents()
-
-
-SMALL = "mnist/fc_64_64_64/sgd"
 _TEXTS = """(all) => all.map((each) => [...each.childNodes].filter((node) => node.nodeType === 3)
     .map((node) => node.data).join(''))"""
 
 
-def choices(explorer):
-    return explorer.page.locator(".choice")
-
-
 def test_every_workload_is_offered_and_searched_by_parts_of_its_name_in_any_order(explorer, few_db):
     names = few_db.workloads()["workload"].to_list()
-    offered = choices(explorer).locator(".name").evaluate_all(_TEXTS)
-    assert sorted(offered) == sorted(names)
+    choices = explorer.page.locator(".choice")
+    assert sorted(choices.locator(".name").evaluate_all(_TEXTS)) == sorted(names)
     assert {row["workload"] for row in explorer.csv("Steps to result")} == {SGD}
     search = explorer.page.get_by_role("searchbox")
     search.fill("128 ADAM mnist")
     expected = [name for name in names if all(w in name for w in ("128", "adam", "mnist"))]
     assert expected
-    expect(choices(explorer)).to_have_count(len(expected))
+    expect(choices).to_have_count(len(expected))
     search.fill("no such name")
-    expect(choices(explorer)).to_have_count(0)
+    expect(choices).to_have_count(0)
     expect(explorer.page.locator(".picker .empty")).to_have_text(
         "No workload has all of these words in its name."
     )
     expect(explorer.button("Add all")).to_be_disabled()
     search.fill("")
-    expect(choices(explorer)).to_have_count(len(names))
+    expect(choices).to_have_count(len(names))
 
 
 @pytest.mark.slow
-def test_workloads_are_added_in_the_order_in_which_they_are_picked(explorer):
-    explorer.page.get_by_role("searchbox").fill("fc_64")
+def test_workloads_are_added_in_the_order_in_which_they_are_picked_and_cleared(explorer):
+    search, legend = explorer.page.get_by_role("searchbox"), "#steps .legend li"
+    search.fill("fc_64")
     explorer.page.get_by_role("checkbox", name=re.compile("fc_64")).check()
     explorer.expect_state(workload=[f"replication:{SGD}", f"replication:{SMALL}"])
-    expect(explorer.page.locator("#steps .legend li")).to_have_text(["fc_1024", "fc_64_64_64"])
+    expect(explorer.page.locator(legend)).to_have_text(["fc_1024", "fc_64_64_64"])
     explorer.settle()
     for title in ("Steps to result", "Critical batch size", "Best learning rates"):
         assert [*dict.fromkeys(row["workload"] for row in explorer.csv(title))] == [SGD, SMALL]
@@ -138,15 +123,11 @@ def test_workloads_are_added_in_the_order_in_which_they_are_picked(explorer):
         "(all) => [...new Set(all.map((each) => getComputedStyle(each).fill))]"
     )
     assert len(colours) == 2
-    explorer.page.get_by_role("searchbox").fill("")
+    search.fill("")
     explorer.page.get_by_role("checkbox", name=f"{SGD} 17 batch sizes", exact=True).uncheck()
     explorer.expect_state(workload=f"replication:{SMALL}")
-    expect(explorer.page.locator("#steps .legend li")).to_have_text([SMALL])
-
-
-@pytest.mark.slow
-def test_all_that_are_found_are_added_at_their_own_goals_and_all_are_cleared(explorer):
-    explorer.go(goal=0.05)
+    expect(explorer.page.locator(legend)).to_have_text([SMALL])
+    enter(explorer, "Goal as a number", "0.05")
     explorer.button("Clear").click()
     explorer.expect_state(workload="")
     expect(explorer.page.locator("#steps .empty")).to_have_text(
@@ -154,35 +135,31 @@ def test_all_that_are_found_are_added_at_their_own_goals_and_all_are_cleared(exp
     )
     expect(explorer.page.locator("#critical")).to_have_count(0)
     expect(explorer.button("Clear")).to_be_disabled()
-    explorer.page.get_by_role("searchbox").fill("subsets 55000")
+    # Others have goals of their own.
+    search.fill("subsets 55000")
     explorer.button("Add all").click()
-    explorer.expect_state(
-        workload="replication:mnist_subsets/mnist_55000/simple_cnn_base/nesterov_momentum"
-    )
+    explorer.expect_state(workload=f"replication:{SUBSET}")
     explorer.settle()
     assert {row["goal"] for row in explorer.csv("Steps to result")} == {"0.02"}
 
 
-KEY = "replication:mnist/fc_1024/sgd"
+KEY = f"replication:{SGD}"
 OTHER = "replication:mnist/fc_128_128_128/nesterov_momentum"
-STATES = {
-    "several workloads at a goal": {"workload": [OTHER, KEY], "goal": 0.04, "trials": 30},
-    "relative steps": {"workload": [KEY, OTHER], "relative": 1, "line": "none"},
-    "another metric": {"metric": "test_classification_error", "goal": 0.035},
-    "a pinned trial": {"study": KEY, "batch_size": 64, "trial": 5},
-    "no workload": {"workload": ""},
-    "a figure": {"view": "figures", "figure": "learning-rates"},
-}
-QUICK = "several workloads at a goal"
+SEVERAL = {"workload": [OTHER, KEY], "goal": 0.04, "trials": 30}
+STATES = [
+    {"workload": [KEY, OTHER], "relative": 1, "line": "none"},
+    {"metric": "test_classification_error", "goal": 0.035},
+    {"study": KEY, "batch_size": 64, "trial": 5},
+    {"workload": ""},
+    {"view": "figures", "figure": "learning-rates"},
+]
 WRONG = [
     "workload=nowhere:nothing&workload=replication:mnist/fc_1024/sgd",
     "goal=low&trials=-3&trials=2.5",
-    "trials=1e99",
-    "metric=loss",
+    "trials=1e99&metric=loss",
     "view=nothing&line=crooked&relative=yes",
     "study=replication:mnist/fc_1024/sgd&batch-size=3&trial=1",
     "study=nowhere&batch-size=16",
-    "batch-size=16&trial=4",
     "=&&&%%%&goal=%E0%A4%A",
     "<script>alert(1)</script>",
 ]
@@ -202,28 +179,22 @@ def seen(explorer):
     return page.locator("main").inner_text(), drawn, controls
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
-        pytest.param(state, id=name, marks=() if name == QUICK else pytest.mark.slow)
-        for name, state in STATES.items()
-    ],
-)
-def test_the_address_of_what_is_seen_shows_it_again_in_a_new_tab(explorer, tab, few_page, state):
-    explorer.go(**state)
-    explorer.expect_state(**state)
-    if "study" in state:
-        expect(explorer.page.locator("#study-curves svg[role=img]")).to_be_visible()
-    link = explorer.copied("Copy link to what is seen")
-    assert link == explorer.page.url
+@pytest.mark.parametrize("states", [[SEVERAL], pytest.param(STATES, marks=pytest.mark.slow)])
+def test_the_address_of_what_is_seen_shows_it_again_in_a_new_tab(explorer, tab, few_page, states):
     again = tab(few_page)
-    again.page.goto("about:blank")
-    again.page.goto(link)
-    again.settle()
-    if "study" in state:
-        expect(again.page.locator("#study-curves svg[role=img]")).to_be_visible()
-    assert seen(again) == seen(explorer)
-    again.expect_state(**state)
+    for state in states:
+        explorer.go(**state)
+        explorer.expect_state(**state)
+        link = explorer.copied("Copy link to what is seen")
+        assert link == explorer.page.url
+        again.page.goto("about:blank")
+        again.page.goto(link)
+        again.settle()
+        if "study" in state:
+            for each in (explorer, again):
+                expect(each.page.locator("#study-curves svg[role=img]")).to_be_visible()
+        assert seen(again) == seen(explorer), state
+        again.expect_state(**state)
 
 
 @pytest.mark.slow

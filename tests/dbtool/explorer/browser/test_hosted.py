@@ -33,7 +33,9 @@ def hosted(browser, server: ReleaseServer) -> Iterator[Explorer]:
 
 
 @pytest.mark.slow
-def test_it_shows_what_the_page_in_one_file_shows(hosted, explorer):
+def test_it_shows_what_the_page_in_one_file_shows_by_few_requests_and_bytes(
+    hosted, explorer, server
+):
     for title in ("Steps to result", "Critical batch size", "Best learning rates"):
         assert hosted.csv(title) == explorer.csv(title)
     study = {"study": "replication:mnist/fc_1024/sgd", "batch_size": 8}
@@ -42,10 +44,7 @@ def test_it_shows_what_the_page_in_one_file_shows(hosted, explorer):
         expect(each.page.locator("#study-curves svg[role=img]")).to_be_visible()
     title = "Curves: validation classification error"
     assert hosted.csv(title) == explorer.csv(title)
-
-
-@pytest.mark.slow
-def test_the_curves_of_any_study_take_few_requests_and_bytes(hosted, server):
+    # So of any study.
     facts = json.loads(hosted.page.locator("#facts").text_content())
     whole = sum(
         file.stat().st_size for file in Path(server.folder).rglob("measurements/**/*.parquet")

@@ -14,19 +14,14 @@ STUDY = {"study": f"replication:{SGD}", "batch_size": BATCH_SIZE}
 CURVES = "Curves: validation classification error"
 
 
-@pytest.fixture
-def study(explorer):
-    explorer.go(**STUDY)
-    expect(explorer.page.locator("#study-curves svg[role=img]")).to_be_visible()
-    return explorer
-
-
 def winner(db):
     [row] = db.steps(SGD, batch_size=BATCH_SIZE, trials=10**6).rows(named=True)
     return row["trial_id"], row["steps"]
 
 
-def test_a_point_tells_of_its_study_and_opens_it_and_close_closes_it(explorer, few_db):
+def test_a_point_opens_its_study_with_its_trials_and_their_curves(explorer, few_db):
+    told = explorer.page.locator("#steps svg[role=img]").get_attribute("aria-label")
+    assert "31124 steps at batch size 1" in told
     point = explorer.points("steps").nth(4)
     point.hover(force=True)
     tip = explorer.page.locator("#steps [aria-label=tip]")
@@ -39,18 +34,25 @@ def test_a_point_tells_of_its_study_and_opens_it_and_close_closes_it(explorer, f
     heading = explorer.page.get_by_role("heading", name=f"{SGD} at batch size {BATCH_SIZE}")
     expect(heading).to_be_focused()
     trial, steps = winner(few_db)
-    expect(explorer.page.locator(".study > header .about")).to_contain_text(
-        f"trial {trial} was first, after {steps:,} steps"
-    )
     expect(explorer.page.locator("#trial-title")).to_have_text(f"Trial {trial} first to the goal")
-    explorer.button("Close").click()
-    explorer.expect_state()
-    expect(heading).to_have_count(0)
+    about = explorer.page.locator(".study > header .about")
+    expect(about).to_contain_text(f"trial {trial} was first, after {steps:,} steps")
 
-
-def test_its_curves_and_search_space_are_those_of_its_trials(study, few_db):
-    rows = study.csv(CURVES)
     of_study = {"workload": SGD, "size": BATCH_SIZE}
+    rows = explorer.csv("Search space")
+    trials = few_db.sql(
+        "SELECT trial_id, status, settings FROM trials WHERE workload = $workload AND "
+        "batch_size = $size ORDER BY trial_id",
+        **of_study,
+    ).rows()
+    assert [(int(row["trial_id"]), row["status"]) for row in rows] == [r[:2] for r in trials]
+    for row, (*_, settings) in zip(rows, trials, strict=True):
+        assert all(same(row[name], value) for name, value in json.loads(settings).items())
+    reached = {int(row["trial_id"]): int(row["steps"]) for row in rows if row["steps"]}
+    assert min(reached.values()) == steps
+    assert min(number for number in reached if reached[number] == steps) == trial
+    expect(about).to_contain_text(f"{len(rows)} trials: {len(reached)} reached the goal 0.03")
+    rows = explorer.csv(CURVES)
     expected = few_db.sql(
         "SELECT trial_id, step, value FROM evaluations WHERE workload = $workload AND "
         "batch_size = $size AND metric = 'val_classification_error' ORDER BY trial_id, step",
@@ -58,58 +60,45 @@ def test_its_curves_and_search_space_are_those_of_its_trials(study, few_db):
     ).rows()
     assert len(rows) == len(expected) == 332
     assert [(int(r["trial_id"]), int(r["step"]), float(r["value"])) for r in rows] == expected
-    rows = study.csv("Search space")
-    crossings = few_db.sql(
-        "SELECT trial_id, status, settings FROM trials WHERE workload = $workload AND "
-        "batch_size = $size ORDER BY trial_id",
-        **of_study,
-    ).rows()
-    assert [(int(row["trial_id"]), row["status"]) for row in rows] == [r[:2] for r in crossings]
-    for row, (*_, settings) in zip(rows, crossings, strict=True):
-        assert all(same(row[name], value) for name, value in json.loads(settings).items())
-    trial, steps = winner(few_db)
-    reached = {int(row["trial_id"]): int(row["steps"]) for row in rows if row["steps"]}
-    assert min(reached.values()) == steps
-    assert min(trial for trial in reached if reached[trial] == steps) == trial
-    expect(study.page.locator(".study > header .about")).to_contain_text(
-        f"{len(rows)} trials: {len(reached)} reached the goal 0.03"
-    )
+
+    explorer.button("Close").click()
+    explorer.expect_state()
+    expect(heading).to_have_count(0)
 
 
 @pytest.mark.slow
-def test_a_point_of_the_search_space_pins_its_trial_and_lets_it_go(study, few_db):
-    first, _ = winner(few_db)
-    title = study.page.locator("#trial-title")
-    study.press_point("search-space", 3)
+def test_a_trial_is_pinned_by_its_point_or_its_curve_and_let_go(explorer, few_db):
+    explorer.go(**STUDY)
+    chart = explorer.page.locator("#study-curves svg[role=img]")
+    expect(chart).to_be_visible()
+    title = explorer.page.locator("#trial-title")
+    explorer.press_point("search-space", 3)
     expect(title).to_have_text(re.compile(r"^Trial \d+ pinned$"))
     trial = title.inner_text().split()[1]
-    study.expect_state(**STUDY, trial=trial)
+    explorer.expect_state(**STUDY, trial=trial)
     told = dict(
-        study.page.locator(".trial dl > div").evaluate_all(
+        explorer.page.locator(".trial dl > div").evaluate_all(
             "(all) => all.map((each) => [...each.children].map((one) => one.textContent))"
         )
     )
     # The mouse rests where it was.
-    study.page.mouse.down()
-    study.page.mouse.up()
-    study.expect_state(**STUDY)
-    expect(title).to_have_text(f"Trial {first} first to the goal")
-    [row] = [row for row in study.csv("Search space") if row["trial_id"] == trial]
+    explorer.page.mouse.down()
+    explorer.page.mouse.up()
+    explorer.expect_state(**STUDY)
+    expect(title).to_have_text(f"Trial {winner(few_db)[0]} first to the goal")
+    [row] = [row for row in explorer.csv("Search space") if row["trial_id"] == trial]
     assert told["status"] == row["status"]
     assert told["learning rate"] == f"{float(row['learning_rate']):.5g}"
 
-
-@pytest.mark.slow
-def test_a_curve_pins_its_trial(study):
-    chart = study.page.locator("#study-curves svg[role=img]")
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
-    study.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=2)
-    told = study.page.locator("#study-curves [aria-label=tip]").text_content()
-    [trial] = re.findall(r"trial (\d+)", told)
-    study.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    study.expect_state(**STUDY, trial=trial)
-    expect(study.page.locator("#trial-title")).to_have_text(f"Trial {trial} pinned")
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    explorer.page.mouse.move(*middle, steps=2)
+    tip = explorer.page.locator("#study-curves [aria-label=tip]").text_content()
+    [trial] = re.findall(r"trial (\d+)", tip)
+    explorer.page.mouse.click(*middle)
+    explorer.expect_state(**STUDY, trial=trial)
+    expect(title).to_have_text(f"Trial {trial} pinned")
 
 
 @pytest.mark.slow

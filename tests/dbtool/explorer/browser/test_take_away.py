@@ -22,31 +22,13 @@ STUDY = {"study": f"replication:{SGD}", "batch_size": 64}
 OTHER = "second it's"
 
 
-@pytest.fixture(scope="session")
-def page_of_two(release, tmp_path_factory):
-    """The page of two releases, of which both have the same workloads."""
-    folder = tmp_path_factory.mktemp("two releases")
-    for name in (RELEASE, OTHER):
-        copied = shutil.copytree(release, folder / str(len(name)))
-        rewrite(copied, release=name)
-    return write_page(folder, tmp_path_factory.mktemp("of two") / "explorer.html")
-
-
-@pytest.fixture
-def releases(tab, page_of_two):
-    return tab(page_of_two, at={"workload": [f"{each}:{PRECISION}" for each in (RELEASE, OTHER)]})
-
-
-def chart(explorer, title):
-    card = explorer.page.get_by_role("region", name=title, exact=True)
-    return card.locator("svg[role=img]")
-
-
 @pytest.mark.slow
-def test_charts_are_saved_as_svg_that_needs_no_page(explorer):
+def test_charts_are_saved_as_svg_that_needs_no_page_and_as_png_with_their_titles(explorer):
     explorer.go(**STUDY)
     expect(explorer.page.locator("#search-space svg[role=img]")).to_be_visible()
     for title in [*CARDS, "Search space"]:
+        card = explorer.page.get_by_role("region", name=title, exact=True)
+        chart = card.locator("svg[role=img]")
         text = explorer.saved(f"Download {title} as SVG").read_text(encoding="utf-8")
         root = ET.fromstring(text)  # noqa: S314 (our own file)
         assert root.tag == f"{SVG}svg"
@@ -59,14 +41,11 @@ def test_charts_are_saved_as_svg_that_needs_no_page(explorer):
         assert "var(" not in text
         assert "light-dark(" not in text
         groups = [each for each in root.iter(f"{SVG}g") if each.get("aria-label") == "dot"]
-        dots = chart(explorer, title).locator("g[aria-label=dot] path")
+        dots = chart.locator("g[aria-label=dot] path")
         assert sum(len(each) for each in groups) == dots.count() > 0
-
-
-@pytest.mark.slow
-def test_charts_are_saved_as_png_of_twice_their_size_with_their_titles(explorer):
-    for title in CARDS:
-        width, height, keys = chart(explorer, title).evaluate(
+        if title not in CARDS:
+            continue
+        width, height, keys = chart.evaluate(
             "(each) => [each.clientWidth, each.clientHeight,"
             " each.closest('.card').querySelector('.legend, .answers').clientHeight]"
         )
@@ -81,18 +60,24 @@ def test_charts_are_saved_as_png_of_twice_their_size_with_their_titles(explorer)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("title", CARDS)
-def test_commands_of_several_releases_are_one_for_each(releases, title):
-    shown = releases.csv(title)
-    command = releases.copied(f"Copy command of {title}")
-    lines = command.splitlines()
-    named = [line.rpartition(" --release ")[2] for line in lines]
-    assert named == [f"'{RELEASE}'", "'second it'\\''s'"]
-    # Pasted at once, they run one after the other.
-    printed = in_bash("\n".join(f"{line} --format csv" for line in lines))
-    [header, *_] = printed.splitlines()
-    assert printed.count(f"{header}\n") == len(lines)
-    agree(shown, header + "\n" + printed.replace(f"{header}\n", ""))
+def test_commands_of_several_releases_are_one_for_each(tab, release, tmp_path):
+    """Of two releases that have the same workloads."""
+    folder = tmp_path / "two releases"
+    for name in (RELEASE, OTHER):
+        rewrite(shutil.copytree(release, folder / str(len(name))), release=name)
+    both = [f"{each}:{PRECISION}" for each in (RELEASE, OTHER)]
+    page = write_page(folder, tmp_path / "explorer.html")
+    explorer = tab(page, at={"workload": both})
+    for title in CARDS:
+        shown = explorer.csv(title)
+        lines = explorer.copied(f"Copy command of {title}").splitlines()
+        named = [line.rpartition(" --release ")[2] for line in lines]
+        assert named == [f"'{RELEASE}'", "'second it'\\''s'"]
+        # Pasted at once, they run one after the other.
+        printed = in_bash("\n".join(f"{line} --format csv" for line in lines))
+        [header, *_] = printed.splitlines()
+        assert printed.count(f"{header}\n") == len(lines)
+        agree(shown, header + "\n" + printed.replace(f"{header}\n", ""))
 
 
 KEY = f"{RELEASE}:{HOSTILE}"
@@ -121,7 +106,21 @@ def hostile(tab, hostile_page):
     return explorer
 
 
-def test_names_are_seen_as_text_and_make_no_elements(hostile):
+def test_names_are_quoted_in_what_is_copied_and_seen_as_text_that_makes_no_elements(hostile, db):
+    curves = "Curves: validation average precision"
+    for title in ("Steps to result", "Best learning rates", curves, "Search space"):
+        found = db.sql(hostile.copied(f"Copy SQL of {title}")).polars()
+        if title == "Search space":
+            found = found.select("trial_id", "status", "steps")
+        agree(hostile.csv(title), found.write_csv())
+    hostile.expect_state(**HOSTILE_STUDY)
+    link = hostile.copied("Copy link to what is seen")
+    hostile.page.goto("about:blank")
+    hostile.page.goto(link)
+    hostile.settle()
+    hostile.expect_state(**HOSTILE_STUDY)
+    expect(hostile.page.locator("#study-title")).to_have_text(f"{HOSTILE} at batch size 32")
+
     page = hostile.page
     before = page.evaluate(ELEMENTS)
     assert before["scripts"][:2] == ["facts", "trials"]
@@ -154,32 +153,11 @@ def test_names_are_seen_as_text_and_make_no_elements(hostile):
     assert hostile.page.evaluate(ELEMENTS) == before
 
 
-def test_copied_sql_and_links_quote_names_so_that_they_are_found_again(hostile, db):
-    curves = "Curves: validation average precision"
-    for title in ("Steps to result", "Best learning rates", curves, "Search space"):
-        found = db.sql(hostile.copied(f"Copy SQL of {title}")).polars()
-        if title == "Search space":
-            found = found.select("trial_id", "status", "steps")
-        agree(hostile.csv(title), found.write_csv())
-    hostile.expect_state(**HOSTILE_STUDY)
-    link = hostile.copied("Copy link to what is seen")
-    hostile.page.goto("about:blank")
-    hostile.page.goto(link)
-    hostile.settle()
-    hostile.expect_state(**HOSTILE_STUDY)
-    expect(hostile.page.locator("#study-title")).to_have_text(f"{HOSTILE} at batch size 32")
-
-
 @pytest.mark.slow
-def test_copied_commands_quote_names_so_that_bash_runs_them(hostile):
-    command = hostile.copied("Copy command of Steps to result")
-    agree(hostile.csv("Steps to result"), in_bash(f"{command} --format csv"))
-
-
-@pytest.mark.slow
-def test_files_hold_names_as_text(hostile):
+def test_commands_quote_names_so_that_bash_runs_them_and_files_hold_them_as_text(hostile):
     rows = hostile.csv("Steps to result")
     assert [row["workload"] for row in rows] == [HOSTILE, PRECISION]
+    agree(rows, in_bash(f"{hostile.copied('Copy command of Steps to result')} --format csv"))
     picture = hostile.saved("Download Critical batch size as SVG").read_text(encoding="utf-8")
     assert "<script" not in picture
     assert hostile.saved("Download Search space as PNG").stat().st_size > 1000
