@@ -65,6 +65,15 @@ def test_chances_against_all_choices_of_trials(first, other, k):
     assert win + loss + found["neither"] == pytest.approx(1)
 
 
+def test_rare_evaluations_are_no_disadvantage():
+    steps = np.random.default_rng(5).integers(1, 2_000, 200)
+    seldom = [(40 * ((each - 1) // 40), 40 * ((each - 1) // 40 + 1)) for each in steps.tolist()]
+    for k in (1, 5):
+        found = compare(exact(8, *map(float, steps)), search(8, seldom), k, level=0.95)
+        assert found["win"] == pytest.approx(0.5, abs=0.02)
+        assert found["win_certain"] < found["win"] < found["win_possible"]
+
+
 @given(INTERVALS, INTERVALS, st.integers(1, 2), st.data())
 def test_bounds_hold_for_any_steps_between_evaluations(first, other, k, data):
     def step(after: float, end: float) -> float:
@@ -105,6 +114,14 @@ def test_equal_searches_of_many_trials_are_even():
 @pytest.mark.parametrize(("counts", "quarter"), [((4, 9, 20), 2), ((3, 4), 1), ((), 1)])
 def test_a_quarter_of_the_fewest_trials_that_are_enough(counts, quarter):
     assert quarter_of_fewest(exact(8, *range(1, count + 1)) for count in counts) == quarter
+
+
+def test_searches_of_few_trials_are_compared_by_one_of_each():
+    few = {TASK: {"adam": [exact(8, 1, 2, 3, 4)], "sgd": [exact(8, 2.5, 5, 6, 7)]}}
+    [row] = comparison_rows(few).to_dicts()
+    # Of 16 pairs Adam loses two: those of 2.5 with 3 and with 4.
+    assert (row["k"], row["win"], row["missing"]) == (1, 14 / 16, None)
+    assert row["win_low"] < 0.5 < row["win_high"]
 
 
 @given(st.integers(0, 10_000))

@@ -14,7 +14,7 @@ from scipy.stats import f as f_distribution
 
 import dbtool
 from benchmarks.planted_truth import sweep
-from dbtool.analysis.censored import peak
+from dbtool.analysis.censored import closed_interval, peak, profile_bound
 from dbtool.analysis.critical import FittedCurve, StepsAt, fit_curve
 from dbtool.analysis.interval import Interval, ratio
 from dbtool.analysis.kinds import Form
@@ -238,6 +238,28 @@ def test_goals_that_were_missed_count_as_bounds():
         assert fitted([*steps, StepsAt(2.0**20, 0.0, upper)]) == alone
 
 
+@pytest.mark.parametrize(("form", "fewest"), [("bent", 4), ("hyperbola", 3)])
+def test_a_fit_takes_a_batch_size_more_than_parameters(form, fewest):
+    steps = known(exact(100, SIZES[4:]))
+    missed = [StepsAt(2.0**20, 3, math.inf)]
+    assert fit_curve([*steps[: fewest - 1], *missed], level=0.9, form=form) is None
+    assert fit_curve([*steps[:fewest], *missed], level=0.9, form=form) is not None
+
+
+def test_intervals_of_a_line_are_students():
+    # For values that are known, a line's interval by the F quantile is the textbook's.
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=8)
+    grid = np.linspace(-3, 3, 20_001)
+    squares = ((values - grid[:, None]) ** 2).sum(axis=1)
+    likelihood = -4 * np.log(squares)
+    floor = likelihood.max() - profile_bound(8, 1, 0.95)
+    low, high = closed_interval(grid, likelihood, floor)
+    half = math.sqrt(f_distribution.ppf(0.95, 1, 7)) * values.std(ddof=1) / math.sqrt(8)
+    assert low == pytest.approx(values.mean() - half, abs=1e-3)
+    assert high == pytest.approx(values.mean() + half, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("kind", "sweeps", "fewest"),
     [
@@ -276,6 +298,23 @@ def test_ratios_by_hand():
     beyond = Interval(None, 100, math.inf)
     assert ratio(beyond, same) == Interval(None, 100 / 16, math.inf)
     assert ratio(None, beyond) == Interval(None, 0, math.inf)
+
+
+def test_intervals_hold_planted_ratios_as_often_as_they_say():
+    rng = np.random.default_rng(0)
+    sizes, runs, held = 2.0 ** np.arange(12), 15, 0
+
+    def estimate(critical: float) -> Interval:
+        steps = 500 * (1 + critical / sizes) * np.exp(0.08 * rng.normal(size=len(sizes)))
+        found = fit_curve([StepsAt(b, s, s) for b, s in zip(sizes, steps, strict=True)], level=0.9)
+        assert found is not None
+        return found.tradeoff
+
+    for _ in range(runs):
+        found = ratio(estimate(90), estimate(30))
+        held += found.low <= 3 <= found.high
+    # At least what they say, up to three standard deviations of the count.
+    assert held >= 0.9 * runs - 3 * math.sqrt(runs * 0.9 * 0.1)
 
 
 def test_a_report_compares_with_a_workload_or_another_release(tmp_path):

@@ -78,6 +78,23 @@ def test_ends_against_leaving_out_each_block(seed):
     assert distance(found.high) == pytest.approx(bound)
 
 
+@pytest.mark.parametrize("blocks", [6, 20])
+@pytest.mark.parametrize("spread", [0.5, 4.0])
+def test_intervals_hold_the_truth_as_often_as_they_say(blocks, spread):
+    """Also where the squared norm of a block is as often below 0 as above, and all is shared."""
+    rng = np.random.default_rng(5)
+    held = 0
+    runs = 1_000
+    for _ in range(runs):
+        shared = rng.normal(0, 1, (2, blocks))
+        norms, traces = 2 + spread * shared[0], 60 + 10 * (0.6 * shared[0] + 0.8 * shared[1])
+        norms = np.repeat(norms, 3) + rng.normal(0, 0.1, 3 * blocks)
+        found = of(norms, np.repeat(traces, 3), np.repeat(range(blocks), 3))
+        held += found.low <= 30 <= found.high
+    # Three standard deviations of a count of 1,000 with probability 0.95.
+    assert abs(held - 0.95 * runs) < 3 * math.sqrt(runs * 0.95 * 0.05)
+
+
 def test_ratios_to_critical_batch_sizes_that_are_partly_known():
     scale = Interval(300.0, 200.0, 400.0)
     assert scale.over(IDENTIFIED) == Interval(3.0, 1.0, 8.0)

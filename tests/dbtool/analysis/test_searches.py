@@ -57,6 +57,22 @@ def test_searches_are_compared_at_as_many_trials_as_all_have():
     assert equal_trials(given[:1], None) == (given[:1], 3)
 
 
+@pytest.mark.parametrize(
+    "workload",
+    ["mnist/fc_64_64_64/sgd", pytest.param("mnist/fc_128_128_128/sgd", marks=pytest.mark.slow)],
+)
+def test_two_releases_measured_apart_agree(workload):
+    """One of a hundred trials a study and one of narrow windows of 24: intervals overlap."""
+    data = Path(__file__).parents[3] / "data"
+    found = []
+    for release in ("measured", "replication"):
+        with dbtool.open(data / release) as db:
+            found.append(db.scaling(workload).rows("critical").row(0, named=True))
+    measured, replication = found
+    assert {measured["verdict"], replication["verdict"]} == {"identified"}
+    assert max(measured["low"], replication["low"]) < min(measured["high"], replication["high"])
+
+
 NUMBERS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n)))
 
 

@@ -6,6 +6,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from dbtool.analysis.answers import answers_of_table
+from dbtool.analysis.scaling import Settings
 from dbtool.core.errors import UsageError
 from dbtool.database import Database
 from dbtool.report.scaling import ScalingReport
@@ -105,3 +107,17 @@ def test_optimizers_are_profiled(found):
 def test_rows_that_there_are_none_of(found):
     with pytest.raises(UsageError, match="unknown kind of rows 'critcal'; closest: critical"):
         found.rows("critcal")
+
+
+def test_a_goal_that_was_missed_is_told_and_not_wanted_again():
+    reached = {8: 1000.0, 16: 520.0, 32: 270.0, 64: 150.0, 128: 90.0, 256: 60.0}
+    steps = pl.DataFrame(
+        {"batch_size": [*reached, 512, 1024], "steps": [*reached.values(), None, None]}
+    )
+    for table in (steps, steps.with_columns(n=5, sd=10.0)):
+        [answer] = answers_of_table(table, Settings())
+        assert [each.batch_size for each in answer.scaling.steps] == [*reached]
+        assert answer.scaling.unreached == [512, 1024]
+        assert not {512, 1024} & {*answer.scaling.wanted}
+        told = " ".join(sentences(answer.scaling, Settings()))
+        assert "At 512, 1,024 the goal was not reached, which tells nothing without" in told
