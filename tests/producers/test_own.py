@@ -30,7 +30,15 @@ from producers.workloads.registry import WORKLOADS, find_workloads
 from producers.workloads.replace import parse_replacement
 from producers.workloads.settings import settings
 from tests.support.own_workload import FILE, NAME, TRAIN_EXAMPLES
-from tests.support.sweeps import footer, planned, shards, small_study, sweep, sweep_all
+from tests.support.sweeps import (
+    footer,
+    planned,
+    shards,
+    small_study,
+    studies_of,
+    sweep,
+    sweep_all,
+)
 
 pytestmark = pytest.mark.usefixtures("registries_as_before")
 
@@ -90,7 +98,6 @@ SCHEDULES = [ScheduleDefinition("warm_up", lambda m, step: m["learning_rate"] * 
 # What is changed in the file, and parts of the sentence.
 MISTAKES = [
     ('"slope", Slope', '"fc_7", Slope', ["mine.py: the model fc_7 is known already"]),
-    ('model="slope"', 'model="slop"', ["unknown model 'slop'; closest: slope"]),
     ('"constant"', '"linear"', ["unknown learning-rate schedule 'linear'; closest: linear_decay"]),
     ("RULE.search_space", "()", ["searches nothing, and its", "need learning_rate, nudge"]),
     ('"val_class', '"vall_class', ["unknown metric 'vall_classification_error'; closest: val_"]),
@@ -100,7 +107,6 @@ MISTAKES = [
     ("goal=0.1", "goal=math.inf", [f"{NAME} holds a number that is not finite"]),
     ("(2, 4)", "[2, 4]", ["holds a list or dictionary; write tuples"]),
     ("(2, 4)", "()", ["has no batch_sizes"]),
-    ("goal=0.1", "goal=0.1, batch_schedule=[(5, 2)]", [f"schedule of {NAME} is not of type tuple"]),
     (
         "goal=0.1",
         "goal=0.1, batch_schedule=((5, 2), (3, 4))",
@@ -111,11 +117,6 @@ MISTAKES = [
     ("MODELS = [", "MODELS = [1, ", ["MODELS holds 1, and should hold ModelDefinitions"]),
     ("MODELS = [MODEL]", "MODELS = [MODEL, MODEL]", ["MODELS has slope twice"]),
     ("WORKLOADS =", "WORKLOAD =", ["it lists no WORKLOADS"]),
-    (
-        "import math",
-        "import maths",
-        ["mine.py, line LINE: ModuleNotFoundError: No module named 'ma"],
-    ),
     ("import math", "import math math", ["mine.py, line LINE: SyntaxError: invalid syntax"]),
     ("Range(0.1,", "Range(9,", [", line LINE: ValueError: the range 9 to 1.0 is empty"]),
 ]
@@ -144,6 +145,12 @@ def test_a_file_takes_nothing_from_another(path, tmp_path):
         load_own(other)
 
 
+def test_a_plan_finds_the_file_beside_it(path):
+    plan = path.with_name("plan.toml")
+    plan.write_text(f'release = "x"\nfrom = "{path.name}"\n[[sweep]]\nworkloads = ["{NAME}"]\n')
+    assert [each.key for each in studies_of(plan)] == [(NAME, 2), (NAME, 4)]
+
+
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(UsageError, match=r"cannot read .*mine\.py: No such file"):
         load_own(tmp_path / "mine.py")
@@ -153,15 +160,12 @@ def test_a_file_that_is_not_there(tmp_path):
 FAILURES = [
     ("len(images), -1", "-1", "line LINE: TypeError: dot_general requires"),
     ("images.classes, ", "images.classes + 1, ", "the model slope returns logits (2, 3) of 2"),
-    ('m["nudge"]', 'm["nudges"]', "line LINE: KeyError: 'nudges'"),
     ("    return optax", "    optax", "mine.py (sha256 "),
-    ("rule,\n)", "3,\n)", "TypeError: 'int' object is not callable"),
     (
         'optax.scale_by_lion(m["nudge"])',
         "optax.GradientTransformation(lambda w: m, lambda g, held, w: (g, (held, held)))",
         "a step changes the shape or type of what slope or rule carry from one to the next",
     ),
-    ("np.uint8)", "float)", "have inputs that are float64 (12, 4, 4), and should be uint8 (12,"),
     (
         "train_examples=12",
         "train_examples=13",

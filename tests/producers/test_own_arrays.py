@@ -8,9 +8,10 @@ import pytest
 from dbtool.core.errors import UsageError
 from dbtool.database import open_database
 from producers.datasets.forms import ArrayForm
+from producers.sweep.outcome import values_of
 from producers.workloads.definition import Workload
 from producers.workloads.own import load_own
-from tests.support.sweeps import planned, sweep_all
+from tests.support.sweeps import planned, shards, sweep_all
 
 pytestmark = pytest.mark.usefixtures("registries_as_before")
 
@@ -130,6 +131,10 @@ def test_a_table_is_trained_by_its_squared_error(path, tmp_path):
         assert [row[1] for row in rows][1:] == pytest.approx(losses, rel=1e-4)
         assert [row[2] for row in rows] == pytest.approx(validation, rel=1e-4)
         assert {row[3] for row in rows} == {None}
+        # As searches and the lines of a sweep read it.
+        _, steps, values = values_of(shards(tmp_path / "runs"), "val_squared_error")
+        assert steps.tolist() == list(range(21))
+        assert values == pytest.approx(validation, rel=1e-4)
         reached = next(step for step, value in enumerate(validation) if value < 1)
         assert db.steps(workload.name)["steps"].to_list() == [reached]
         reached = next(step for step, value in enumerate(validation) if value < 0.5)

@@ -14,7 +14,7 @@ from producers.configuration import Plan, Sweep
 from producers.lockstep import LockstepRule
 from tests.support.sweeps import studies_of
 
-Write = Callable[[str | bytes], Path]
+Write = Callable[[str], Path]
 WORKLOAD = "mnist/fc_64_64_64/sgd"
 SWEEP = f'[[sweep]]\nworkloads = ["{WORKLOAD}"]\n'
 PLAN = f'release = "x"\n{SWEEP}'
@@ -24,8 +24,8 @@ PLAN = f'release = "x"\n{SWEEP}'
 def write(tmp_path_factory: pytest.TempPathFactory) -> Write:
     path: Path = tmp_path_factory.mktemp("plans") / "plan.toml"
 
-    def written(content: str | bytes) -> Path:
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    def written(content: str) -> Path:
+        path.write_text(content, encoding="utf-8")
         return path
 
     return written
@@ -74,25 +74,13 @@ def test_dtype_is_that_of_every_workload(write):
 @pytest.mark.parametrize(
     ("content", "parts"),
     [
-        ("", ["it has no sweep"]),
-        ('release = "x"\nsweep = []', ["sweep is [], and should be one or more tables [[sweep]]"]),
-        ("release = x", ["is no TOML", "Invalid value (at line 1, column 11)"]),
-        (b'release = "\xff"', ["is no TOML", "it is not UTF-8 text"]),
         (SWEEP, ["it has no release"]),
-        (f'relase = "x"\n{SWEEP}', ['it knows no "relase"; closest: release']),
-        ('release = "x"\n[[sweep]]', ["sweep.0 has no workloads"]),
         (f"{PLAN}trails = 3", ['sweep.0 knows no "trails"; closest: trials']),
         ('release = "x"\n[[sweep]]\nworkloads = []', ["workloads is [], ", '["mnist/fc_*"]']),
         (f"{PLAN}batch_sizes = [8, 1, 8]", ["batch_sizes has one of them twice"]),
-        (f"{PLAN}trials = 0", ["sweep.0.trials is 0, ", "from 1 to 1000000"]),
-        (f"{PLAN}steps = 2\nbudget = 1.0", ["steps and budget both say", "one"]),
         (
             f'{PLAN}search = "lockstep"\nwide_at = 4',
             ["sweep.0: wide_at says how to go about search window"],
-        ),
-        (
-            f'{PLAN}search = "window"\nfeasible = 3',
-            ["sweep.0: search window adds trials by itself; leave out feasible"],
         ),
         (
             f'{PLAN}[[sweep]]\nworkloads = ["mnist/fc_1025/sgd"]',
@@ -127,12 +115,6 @@ def test_study_that_is_named_twice_names_both_tables(write):
     # The same workload at other batch sizes is another study.
     apart = f'release = "x"\n{SWEEP}batch_sizes = [1]\n{SWEEP}batch_sizes = [2]'
     assert [study.batch_size for study in studies_of(write(apart))] == [1, 2]
-
-
-def test_file_that_is_not_there_is_named(tmp_path):
-    absent = tmp_path / "plan.toml"
-    assert sentence(absent) == f"cannot read the plan {absent}: No such file or directory"
-    assert sentence(tmp_path).startswith(f"cannot read the plan {tmp_path}: ")
 
 
 # JSON writes these as TOML does.
