@@ -8,11 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from dbtool.core.errors import UsageError
 from producers.configuration import Plan, Sweep
 from producers.datasets.forms import ImageForm
 from producers.plan import StudyPlan, planned_studies
-from producers.workloads.definition import BATCH_SIZE_STUDY
 from producers.workloads.presets import PRESETS
 from producers.workloads.registry import WORKLOADS
 from tests.support.sweeps import STEPS, planned, small_study
@@ -22,13 +20,6 @@ FC = WORKLOADS["mnist/fc_64_64_64/sgd"]
 
 def plan(workload: str = FC.name, **settings: Any) -> list[StudyPlan]:
     return planned(WORKLOADS[workload], **settings)
-
-
-def test_batch_size_must_fit_the_training_set():
-    subset = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"
-    assert len(plan(subset, batch_sizes=[6_875])) == 1
-    with pytest.raises(UsageError, match=r"6875 training examples; .* lists 1, .* 4096, 6875$"):
-        plan(subset, batch_sizes=[6_876])
 
 
 def test_steps_are_given_or_the_budget_scaled():
@@ -45,7 +36,10 @@ def test_seeds_and_folders_are_pinned():
     (study,) = plan(batch_sizes=[64])
     # printf 'study\x1f0\x1fmnist/fc_64_64_64/sgd\x1f64' | sha256sum: first 4 bytes, halved.
     assert study.seed == 1_916_316_500
-    assert study.trials([0, 5]).seeds == (959_466_801, 681_685_202)
+    trials = study.trials([0, 5])
+    assert trials.seeds == (959_466_801, 681_685_202)
+    # Whatever others are in its block.
+    assert trials.metaparameters == study.trials(range(6)).metaparameters[::5]
     # Where a sweep that was stopped goes on.
     assert study.work_folder(Path("runs")) == Path("runs/.work/mnist%2Ffc_64_64_64%2Fsgd/64")
 
@@ -56,16 +50,6 @@ def test_shared_batches_follow_the_study_seed_and_leave_the_trials_seeds():
     assert shared.trials([0, 1]).seeds == own.trials([0, 1]).seeds
 
 
-def test_trial_is_the_same_in_every_block():
-    (study,) = plan("mnist/simple_cnn_base/momentum", batch_sizes=[64])
-    together = study.trials(range(40))
-    for ids in ([7], [7, 8], [3, 7, 39], list(range(5, 20))):
-        part = study.trials(ids)
-        assert part.trial_ids == tuple(ids)
-        assert part.metaparameters == tuple(together.metaparameters[index] for index in ids)
-        assert part.seeds == tuple(together.seeds[index] for index in ids)
-
-
 def test_sparsity_study_searches_from_the_middle_by_hand():
     """0.5, 0.75, 0.25, 0.375 and 0.875 of the range: 10 to the power of -4 + 4 times that."""
     workload = WORKLOADS["sparsity_90/mnist/simple_cnn/sgd"]
@@ -74,19 +58,13 @@ def test_sparsity_study_searches_from_the_middle_by_hand():
         assert rates == pytest.approx([1e-2, 1e-1, 1e-3, 10**-2.5, 10**-0.5], rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("steps", "trial_ids", "block", "blocks"),
-    [
-        (STEPS, range(5), 2, [(0, 1), (2, 3), (4,)]),
-        (STEPS, [1, 4, 9], 100, [(1, 4, 9)]),
-        (STEPS, [], 3, []),
-        # Long trials come in smaller blocks.
-        (10_000_000, range(4), 100, [(0, 1, 2), (3,)]),
-        (40_000_000, range(2), 100, [(0,), (1,)]),
-    ],
-)
-def test_blocks_hold_every_trial_once(steps, trial_ids, block, blocks):
-    assert replace(small_study(), train_steps=steps).blocks(trial_ids, block) == blocks
+def test_long_trials_come_in_smaller_blocks():
+    def blocks(steps: int) -> list[tuple[int, ...]]:
+        return replace(small_study(), train_steps=steps).blocks(range(4), 100)
+
+    assert blocks(STEPS) == [(0, 1, 2, 3)]
+    assert blocks(10_000_000) == [(0, 1, 2), (3,)]
+    assert blocks(40_000_000) == [(0,), (1,), (2,), (3,)]
 
 
 def test_decay_steps_are_shares_of_the_trials_own_steps():
@@ -104,42 +82,24 @@ def test_decay_steps_are_shares_of_the_trials_own_steps():
     assert all(500 <= steps <= 1_001 and steps == int(steps) for steps in drawn)
     assert min(drawn) < 520
     assert max(drawn) > 980
-    # The workload's own definition is the same whatever the steps.
-    assert study.workload.definition()["search_space"]["learning_rate_decay_steps"] == {
-        "type": "INTEGER",
-        "min_share": 0.5,
-        "max_share": 1.0,
-    }
     (shortest,) = plan(name, batch_sizes=[64], steps=1)
     assert shortest.trials([0]).metaparameters[0]["learning_rate_decay_steps"] == 1
 
 
-SMOKE, LAPTOP, PAPER = (PRESETS[name] for name in ("smoke", "laptop", "paper"))
-
-
-def test_paper_trains_every_published_study_in_full():
-    published = [each for each in WORKLOADS.values() if each.paper == BATCH_SIZE_STUDY]
-    studies = [study for each in published for study in planned(each, preset=PAPER)]
-    assert len(studies) == 454
-    assert (PAPER.trials, PAPER.feasible) == (100, 100)
-    for study in studies:
-        assert study.train_steps == study.workload.budget.steps(study.batch_size)
+SMOKE, LAPTOP = (PRESETS[name] for name in ("smoke", "laptop"))
 
 
 def test_laptop_by_hand():
-    names = ["mnist/simple_cnn_base/sgd", "cifar_10/resnet_8/sgd", "common_crawl/transformer_base/"]
     found = {
         name: [study.batch_size for study in planned(workload, preset=LAPTOP)]
         for name, workload in WORKLOADS.items()
     }
-    assert found[names[0]] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
-    assert found[names[1]] == [2, 4, 8, 16, 32, 64, 128, 256]
-    assert found[f"{names[2]}nesterov_momentum"] == [32, 64]
-    assert found["imagenet/resnet_50/nesterov_momentum"] == [64]
+    assert found["mnist/simple_cnn_base/sgd"] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    assert found["common_crawl/transformer_base/nesterov_momentum"] == [32, 64]
     assert found["mnist/fc_1024/sgd"][-1] == 4_096
     assert all(found.values())
     # A fifth of 500 + ceil(300,000 / 64) = 5,188 steps.
-    (study,) = planned(WORKLOADS[names[0]], preset=LAPTOP, batch_sizes=[64])
+    (study,) = planned(WORKLOADS["mnist/simple_cnn_base/sgd"], preset=LAPTOP, batch_sizes=[64])
     assert study.train_steps == 1_038
 
 
