@@ -122,33 +122,26 @@ def test_lockstep_finds_the_steps_to_result_of_a_fixed_search(stripes, tmp_path,
         np.testing.assert_array_equal(values, fixed[name][kept], err_msg=name)
 
 
-def test_more_trials_may_have_to_reach_the_goal(stripes, tmp_path, fixed, goal):
-    sweep_all(studies(LOCKSTEP | {"reaching": 2}, goal=goal), tmp_path, stripes)
+def test_more_trials_may_have_to_reach_the_goal_and_those_behind_are_dropped(
+    stripes, tmp_path, goal
+):
+    search = LOCKSTEP | {"reaching": 2, "dropping": 4.0}
+    sweep_all(studies(search, goal=goal, trials=6), tmp_path, stripes)
     (path,) = shards(tmp_path)
-    firsts = {
-        trial: fixed["step"][(fixed["trial_id"] == trial) & (fixed[METRIC] < goal)].min(initial=60)
-        for trial in range(4)
-    }
-    first, second, *_ = sorted(firsts.values())
-    assert footer(path, "study")["train_steps"] == second
+    rows, trials = table(path), footer(path, "trials")
+    past = rows[METRIC] < goal
+    first, second, *_ = sorted(
+        int(rows["step"][past & (rows["trial_id"] == trial)].min())
+        for trial in np.unique(rows["trial_id"][past])
+    )
     (round_,) = search_of(path)["rounds"]
     assert (round_["reached_at"], round_["stopped_at"]) == (first, second)
-    assert firsts[search_of(path)["best_trial"]] == first
-
-
-def test_dropped_trials_are_incomplete_and_end_early(stripes, tmp_path, goal):
-    dropping = LOCKSTEP | {"dropping": 2.0}
-    sweep_all(studies(dropping, goal=goal, rates=(1e-4, 1.0), trials=6), tmp_path, stripes)
-    (path,) = shards(tmp_path)
-    trials = footer(path, "trials")
-    train_steps = footer(path, "study")["train_steps"]
-    dropped = [trial for trial in trials if trial["status"] == "INCOMPLETE"]
-    assert dropped
+    assert footer(path, "study")["train_steps"] == second
     for trial in trials:
-        assert (trial["steps"] < train_steps) is (trial["status"] == "INCOMPLETE")
+        assert (trial["steps"] < second) is (trial["status"] == "INCOMPLETE")
     # Those with the smallest rates learn least.
     slowest = min(trials, key=lambda trial: trial["metaparameters"]["learning_rate"])
-    assert slowest in dropped
+    assert slowest["status"] == "INCOMPLETE"
 
 
 WINDOWS: Search = {"search": "window", "wide_trials": 4, "wide_at": BATCH_SIZE}
@@ -166,8 +159,7 @@ def windows(stripes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.slow
-def test_the_next_study_is_searched_around_the_optimum(windows):
+def test_the_next_study_is_searched_around_the_optimum(stripes, windows):
     wide, narrow = (shard_of(windows, size) for size in (BATCH_SIZE, 4 * BATCH_SIZE))
     best = search_of(wide)["best_trial"]
     rate = footer(wide, "trials")[best]["metaparameters"]["learning_rate"]
@@ -185,25 +177,20 @@ def test_the_next_study_is_searched_around_the_optimum(windows):
         found = trial["metaparameters"]["learning_rate"]
         assert window["min_value"] <= found <= window["max_value"]
     assert (len(footer(wide, "trials")), search["first_trials"]) == (4, 3)
-
-
-def test_a_finished_search_is_not_trained_again_nor_by_another_rule(stripes, windows):
+    # A finished search is not trained again.
     assert unlisted(windows) == []
-    assert not (windows / ".work").exists()
     assert sweep_all(two_studies(WINDOWS), windows, stripes) == []
-    with pytest.raises(DbtoolError, match="another search"):
-        sweep_all(two_studies(WINDOWS | {"dropping": 4.0}), windows, stripes)
 
 
-# The one wide trial has a rate of about 0.001, far below what is best; every window's best trial
-# then lies at its upper edge, until the windows reach the best rates.
-WIDENED: dict[str, Any] = {"steps": 80, "trials": 16, "rates": (1e-3, 5e-1)}
+# With this seed the one wide trial has a rate of about 0.001, far below what is best. The best
+# trial of every window then lies at its upper edge, until the windows reach the best rates.
+WIDENED: dict[str, Any] = {"steps": 80, "trials": 16, "rates": (1e-3, 5e-1), "seed": 11}
 ONE_WIDE = WINDOWS | {"wide_trials": 1}
 
 
 @pytest.mark.slow
 def test_an_optimum_at_the_edge_widens_the_window(stripes, tmp_path):
-    both = studies(ONE_WIDE, batch_sizes=(BATCH_SIZE, 2 * BATCH_SIZE), seed=_low_seed(), **WIDENED)
+    both = studies(ONE_WIDE, batch_sizes=(BATCH_SIZE, 2 * BATCH_SIZE), **WIDENED)
     trained = sweep_all(both, tmp_path / "whole", stripes)
     path = shard_of(tmp_path / "whole", 2 * BATCH_SIZE)
     search = search_of(path)
@@ -230,16 +217,6 @@ def test_an_optimum_at_the_edge_widens_the_window(stripes, tmp_path):
             sweep_all(both, out, stripes, stop_after=1)
     sweep_all(both, out, stripes)
     assert_same_rows(tmp_path / "whole", out)
-
-
-def _low_seed() -> int:
-    """A seed of the sweep whose first wide trial has a low learning rate."""
-    for seed in range(200):
-        (study,) = studies(ONE_WIDE, seed=seed, **WIDENED)
-        (point,) = study.trials([0]).metaparameters
-        if point["learning_rate"] < 2e-3:
-            return seed
-    raise AssertionError("no such seed")
 
 
 def _killed_before_its_end(out: Path) -> Path:

@@ -153,7 +153,7 @@ def assert_bars_fit(shown: str) -> None:
     assert "trial-steps/s" in bars[-1], bars
 
 
-@pytest.fixture(scope="module", params=["fixed", pytest.param("lockstep", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=CHOICES)
 def sweep(
     request: pytest.FixtureRequest, made_up_mnist: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Sweep:
