@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dbtool.core.contract import OTHER_METRICS
 from dbtool.core.shards import Shard, read_footer
 from producers.cli.progress import Watch, sweep_progress
 from producers.cli.speed import Pace
@@ -25,7 +24,6 @@ from producers.plan import StudyPlan
 from producers.sweep.events import SweepEvents
 from producers.training.block_record import BlockRecord
 from tests.support import made_up
-from tests.support.made_up import write_shard
 from tests.support.sweeps import TRAINED, WORKLOAD, in_place_of_mnist, produced, small_study
 
 STUDY = replace(small_study(steps=100), least_trials=4)
@@ -155,21 +153,8 @@ def test_blocks_of_a_study_are_one_row_and_its_last_one_stays():
     assert told[-1].split()[4:7] == ["0.5", "0", "-"]
 
 
-@pytest.mark.parametrize(
-    ("inclusive", "past", "steps"), [(False, "1", "10"), (True, "2", "0")], ids=["past", "to"]
-)
-def test_higher_values_may_be_better(inclusive, past, steps):
-    watch = Watch()
-    plan = study(maximize=True, goal=0.25, goal_inclusive=inclusive)
-    watch.on_block(plan, range(2))
-    watch.on_record(record([[0.25, 0.2], [0.1, 0.4]]))
-    assert watch.lines()[-1].split()[4:7] == ["0.4", past, steps]
-    assert watch.lines()[-1].split()[-1] == "▁▁▁▁▁▁▁▁▁█"
-
-
-@pytest.mark.parametrize("metric", [ERROR, "val_own_error"])
-def test_what_is_odd_about_trials_is_told_at_the_end(metric, tmp_path, capsys):
-    studies = [study(batch_size, metric=metric) for batch_size in (8, 16, 32)]
+def test_what_is_odd_about_trials_is_told_at_the_end(tmp_path, capsys):
+    studies = [study(batch_size) for batch_size in (8, 16, 32)]
     with sweep_progress(studies, tmp_path, SweepOptions()) as events:
         for batch_size, trial in (
             (8, (0, "INFEASIBLE", 0.1, [0.9, np.nan])),
@@ -177,7 +162,7 @@ def test_what_is_odd_about_trials_is_told_at_the_end(metric, tmp_path, capsys):
             (16, (1, "COMPLETE", 0.1, [0.9, 0.2])),
             (32, (0, "COMPLETE", 0.1, [0.2, 0.3])),
         ):
-            path = write_trials(tmp_path, batch_size, trial, metric=metric)
+            path = write_trials(tmp_path, batch_size, trial)
             listed = path.relative_to(tmp_path).as_posix()
             events.on_shard(Shard(listed, "", 0, read_footer(path)))
     passed = f"{TRAINED} at batch size 32"
@@ -187,20 +172,12 @@ def test_what_is_odd_about_trials_is_told_at_the_end(metric, tmp_path, capsys):
     ]
 
 
-def write_trials(
-    out: Path, batch_size: int, *trials: tuple[int, str, float, list[float]], metric: str = ERROR
-) -> Path:
+def write_trials(out: Path, batch_size: int, *trials: tuple[int, str, float, list[float]]) -> Path:
     """A shard of trials with these learning rates and errors after 0, 10, … steps."""
-
-    def rows(errors: list[float]) -> list[made_up.Row]:
-        if metric == ERROR:
-            return made_up.curve(errors)
-        return [{"step": 10 * n, OTHER_METRICS: {metric: e}} for n, e in enumerate(errors)]
-
-    return write_shard(
+    return made_up.write_shard(
         out,
         trials=[
-            (trial_id, status, {"learning_rate": rate}, rows(errors))
+            (trial_id, status, {"learning_rate": rate}, made_up.curve(errors))
             for trial_id, status, rate, errors in trials
         ],
         workload=TRAINED,
@@ -254,16 +231,17 @@ def test_without_a_terminal_a_line_now_and_then_tells_what_is_in_training(tmp_pa
         assert last_line().endswith(f"; {plan.name}: 1 trial, 0 diverged; best {ERROR} 0.7")
 
 
-def test_negative_values_and_many_rows_fit():
+def test_negative_values_that_rise_and_many_rows_fit():
     watch = Watch()
     for batch_size in range(1, 100):
-        watch.on_block(study(batch_size * 10_000), range(100_000))
-        watch.on_record(record([[-1.2345e-5, -1.2345e-3]], every=1_000_000))
+        watch.on_block(study(batch_size * 10_000, maximize=True), range(100_000))
+        watch.on_record(record([[-1.2345, -1.2345e-3]], every=1_000_000))
     assert len(watch.lines()) == 17
     assert max(map(len, watch.lines())) < 80
-    assert watch.lines()[-1].split()[:2] == ["990,000", "1"]
+    row = watch.lines()[-1].split()
+    assert (row[:2], row[4]) == (["990,000", "1"], "-0.00123")
     # On a line, since it has no logarithm.
-    assert watch.lines()[-1].split()[-1] == "█████████▁"
+    assert row[-1] == "▁▁▁▁▁▁▁▁▁█"
 
 
 # Several calls, each of which is at most 1,024 steps.
