@@ -1,7 +1,5 @@
 """Fetching over connections that break, from servers in trouble, of files that change."""
 
-import random
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,10 +17,8 @@ FUZZ = settings(
 
 
 @pytest.mark.parametrize("how", ["closed", "reset"])
-@pytest.mark.parametrize("seed", range(2))
-def test_broken_connections_are_resumed(how, seed, fetching):
-    chance = random.Random(seed)
-    cuts = [chance.randrange(1, 80_000) for _ in range(chance.randrange(1, 12))]
+def test_broken_connections_are_resumed(how, fetching):
+    cuts = [70_000, 1, 79_999, 12_345]
     fetching.server.answers.extend(Answer(cut=cut, how=how) for cut in cuts)
     fetching.fetch()
     starts = [int((each or "bytes=0-")[6:-1]) for each in fetching.ranges]
@@ -133,6 +129,9 @@ CUT, HALF = 100_000, 50_000
          [None, CUT, CUT]),
         ([Answer(cut=CUT), Answer(cut=HALF, ranges=False)], [None, CUT, CUT]),
         ([Answer(length=301_000)], [None, 300_000]),
+        # Without a length, the hash alone tells that it is whole.
+        ([Answer(length=None, cut=CUT), Answer(length=None)], [None, CUT]),
+        ([Answer(length="chunked", cut=CUT), Answer(length="chunked")], [None, CUT]),
     ],
 )  # fmt: skip
 def test_which_parts_are_fetched(answers, starts, fetching):
@@ -141,23 +140,7 @@ def test_which_parts_are_fetched(answers, starts, fetching):
     assert fetching.ranges == [None if start is None else f"bytes={start}-" for start in starts]
 
 
-@pytest.mark.parametrize("ranges", [True, False])
-def test_changed_file_is_fetched_anew(ranges, fetching):
-    old = Answer(content=fetching.other, cut=100_000)
-    fetching.server.answers.append(old)
-    fetching.server.default = Answer(ranges=ranges)
-    fetching.fetch()
-
-
-@pytest.mark.parametrize("length", [None, "chunked"])
-@pytest.mark.parametrize("cuts", [(), (1, 299_998)])
-def test_length_that_is_not_told(length, cuts, fetching):
-    fetching.server.answers.extend(Answer(length=length, cut=cut) for cut in cuts)
-    fetching.server.default = Answer(length=length)
-    fetching.fetch()
-
-
-@pytest.mark.parametrize(("length", "ranges"), [("right", True), ("chunked", False), (None, True)])
+@pytest.mark.parametrize(("length", "ranges"), [("right", True), (None, False)])
 def test_wrong_contents_leave_nothing(length, ranges, fetching):
     fetching.server.default = Answer(content=fetching.other, length=length, ranges=ranges)
     sentence = fetching.failure()
@@ -180,12 +163,7 @@ def test_page_in_place_of_the_published_file_harms_no_part(fetching, tmp_path):
 
 
 def test_bytes_a_power_cut_garbled_are_fetched_anew(fetching):
-    fetching.server.answers.extend([Answer(cut=100_000), Answer(status=404)])
-    fetching.failure()
-    fetching.part.write_bytes(fetching.content[:50_000] + bytes(50_000))
-    fetching.fetch()
-    # All of them garbled: there is nothing left to ask for, and the hash alone tells.
-    fetching.dest.rename(fetching.part)
+    # There is nothing left to ask for, and the hash alone tells.
     fetching.part.write_bytes(bytes(len(fetching.content)))
     fetching.server.answers.extend([Answer(status=503), *[Answer(cut=30_000)] * 8])
     fetching.fetch()
