@@ -1,4 +1,4 @@
-"""Answers in SQL from imported archives against plain Python, on values that trap.
+"""Answers in SQL from imported archives against the rules in plain Python, on values that trap.
 
 Values equal to the goal, ties in step, INCOMPLETE trials that reach the goal first, steps that
 repeat, and values that are missing or not finite, of metrics that fall and that rise.
@@ -7,7 +7,7 @@ repeat, and values that are missing or not finite, of metrics that fall and that
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 import dbtool
 from dbtool.database import Database
+from tests.support import rules
 from tests.support.archives import WORKLOAD, imported, study_json, trial, write_folder
+from tests.support.rules import StudyFrames
 
 STATUSES = ("COMPLETE", "COMPLETE", "INCOMPLETE", "INFEASIBLE")
 # Few values and steps, so that values tie, steps repeat and files are unsorted.
@@ -30,14 +32,6 @@ BUDGETS = (None, 0, 3)
 COUNTS = (100, 2)
 
 Trials: TypeAlias = "list[tuple[str, list[tuple[int, float | None]]]]"
-
-
-class Row(NamedTuple):
-    """A measurement of a COMPLETE trial, in the order of its step and then of its file."""
-
-    step: int
-    trial_id: int
-    value: float
 
 
 def write_studies(folder: Path, metric: str, studies: list[Trials]) -> Path:
@@ -55,38 +49,29 @@ def write_studies(folder: Path, metric: str, studies: list[Trials]) -> Path:
     return path
 
 
-def rows_of(trials: Trials, count: int) -> list[Row]:
-    complete = [(n, curve) for n, (status, curve) in enumerate(trials, 1) if status == "COMPLETE"]
-    return [
-        Row(step, trial_id, value)
-        for trial_id, curve in complete[:count]
-        for step, value in sorted(curve, key=lambda point: point[0])
-        if value is not None and not math.isnan(value)
-    ]
-
-
-def first_past(rows: list[Row], goal: float, *, maximize: bool) -> tuple[float | None, ...]:
-    finite = (row for row in rows if math.isfinite(row.value))
-    past = [row for row in finite if (goal < row.value if maximize else row.value < goal)]
-    return min((row[:2] for row in past), default=(None, None))
-
-
-def best(rows: list[Row], budget: int | None, *, maximize: bool) -> tuple[float | None, ...]:
-    finite = [
-        row for row in rows if math.isfinite(row.value) and (budget is None or row.step <= budget)
-    ]
-    sign = -1 if maximize else 1
-    return min(finite, key=lambda row: (sign * row.value, *row[:2]), default=(None, None, None))
-
-
 def answers(db: Database, metric: str, count: int) -> Iterator[object]:
     """What a database says of all studies, for every goal and then for every budget."""
     for goal in GOALS:
-        found = db.steps("*", metric=metric, goal=goal, trials=count).sort("batch_size")
+        found = db.steps("*", metric=f"test_{metric}", goal=goal, trials=count).sort("batch_size")
         yield found.select("steps", "trial_id").rows()
-    for budget in BUDGETS:
-        found = db.best("*", metric=metric, most_steps=budget, trials=count).sort("batch_size")
-        yield found.select("step", "trial_id", "value").rows()
+    for most in BUDGETS:
+        best = db.best("*", metric=f"test_{metric}", most_steps=most, trials=count)
+        yield best.sort("batch_size").select("value", "step", "trial_id").rows()
+
+
+def expected(studies: list[StudyFrames], metric: str, count: int) -> Iterator[object]:
+    """The same by the rules."""
+    for goal in GOALS:
+        yield [
+            rules.steps_to_result(study, f"test/{metric}", str(goal), first=count) or (None, None)
+            for study in studies
+        ]
+    for most in BUDGETS:
+        best = (
+            rules.best_row(study, f"test/{metric}", first=count, most_steps=most)
+            for study in studies
+        )
+        yield [(float(row[0]), *row[1:]) if row else (None, None, None) for row in best]
 
 
 @pytest.mark.parametrize(
@@ -96,11 +81,9 @@ def answers(db: Database, metric: str, count: int) -> Iterator[object]:
 @given(studies=STUDIES)
 def test_answers_about_odd_values(tmp_path_factory, metric, studies):
     folder = tmp_path_factory.mktemp("odd")
-    imported(write_studies(folder, metric, studies), folder / "db")
-    maximize = metric == "average_precision"
+    root = write_studies(folder, metric, studies)
+    imported(root, folder / "db")
+    frames = sorted(rules.read_archive(root), key=lambda study: int(study.study["batch_size"]))
     with dbtool.open(folder / "db") as db:
         for count in COUNTS:
-            rows = [rows_of(trials, count) for trials in studies]
-            expected = [[first_past(each, g, maximize=maximize) for each in rows] for g in GOALS]
-            expected += [[best(each, b, maximize=maximize) for each in rows] for b in BUDGETS]
-            assert list(answers(db, f"test_{metric}", count)) == expected
+            assert list(answers(db, metric, count)) == list(expected(frames, metric, count))
