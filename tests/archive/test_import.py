@@ -156,6 +156,16 @@ def test_what_is_odd_is_kept_and_counted(importing):
     ]  # fmt: skip
 
 
+def test_numbers_compare_as_the_decimals_that_were_written(importing):
+    decimals = ["0.01", "0.010000000000000001", "0.0100000000000001", "0.3", "1e-2", "0.009999"]
+    lines = HEADER + "".join(f"{n},{text},{text}\n" for n, text in enumerate(decimals))
+    importing(small_study(lines))
+    found = importing.query("SELECT train_cross_entropy_error FROM measurements ORDER BY step")
+    assert found == [(float(text),) for text in decimals]
+    below = importing.query("SELECT step FROM measurements WHERE val_classification_error < 0.01")
+    assert below == [(5,)]
+
+
 def test_unknown_metrics_are_kept(importing):
     files = small_study(LINES)
     files |= trial(2, "step,val/f1,test/cross_entropy_error,extra\n3,0.5,0.25,\n4,,0.125,7\n")

@@ -57,6 +57,17 @@ def test_a_search_in_lockstep_is_told_at_most(tmp_path):
     assert total.endswith("80 measurements, besides windows that are widened")
 
 
+def test_the_evaluations_of_a_search_in_lockstep_are_counted(tmp_path):
+    # In 2,000 steps at batch size 64 the papers' protocol evaluates 10 times, the search 33 times.
+    workload = WORKLOADS["mnist/fc_128_128_128/sgd"]
+    fixed, lockstep = (
+        planned(workload, batch_sizes=[64], steps=2_000, trials=100_000, search=search)[0]
+        for search in ("fixed", "lockstep")
+    )
+    few, many = map(seconds, list(estimate([fixed, lockstep], tmp_path / "out", OPTIONS))[:2])
+    assert many > 1.05 * few
+
+
 @pytest.mark.parametrize(
     ("name", "examples"),
     [

@@ -121,6 +121,18 @@ def test_replacements_must_be_used_once(tmp_path):
         replace_data([SHALLOW], [mnist], goal=None)
 
 
+def test_subsets_that_would_be_alike_are_refused(tmp_path):
+    write_made_up("mnist", tmp_path)
+    for path in tmp_path.iterdir():
+        # Three examples, of which one is held out, after the header of two or four numbers.
+        size = 8 + 3 if "labels" in path.name else 16 + 3 * 28 * 28
+        content = path.read_bytes()[:size]
+        path.write_bytes(content[:4] + (3).to_bytes(4, "big") + content[8:])
+    subsets = [each for each in WORKLOADS.values() if each.collection == "mnist_subsets"]
+    with pytest.raises(UsageError, match="too few examples to tell"):
+        replace_data(subsets, [Replacement("mnist", "mine", tmp_path)], goal=None)
+
+
 WORKLOAD = "mnist/fc_64_64_64/sgd"
 SWEEP = f'[[sweep]]\nworkloads = ["{WORKLOAD}"]\nbatch_sizes = [8]\n'
 RELEASE = 'release = "x"\n'

@@ -182,6 +182,14 @@ def test_the_next_study_is_searched_around_the_optimum(stripes, windows):
     assert sweep_all(two_studies(WINDOWS), windows, stripes) == []
 
 
+def test_a_finished_search_is_not_trained_again_nor_by_another_rule(stripes, windows):
+    assert unlisted(windows) == []
+    assert not (windows / ".work").exists()
+    assert sweep_all(two_studies(WINDOWS), windows, stripes) == []
+    with pytest.raises(DbtoolError, match="another search"):
+        sweep_all(two_studies(WINDOWS | {"dropping": 4.0}), windows, stripes)
+
+
 # With this seed the one wide trial has a rate of about 0.001, far below what is best. The best
 # trial of every window then lies at its upper edge, until the windows reach the best rates.
 WIDENED: dict[str, Any] = {"steps": 80, "trials": 16, "rates": (1e-3, 5e-1), "seed": 11}

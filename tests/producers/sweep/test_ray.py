@@ -17,11 +17,13 @@ import psutil
 import pytest
 
 from dbtool.core.errors import DbtoolError
+from dbtool.core.resources import how_to_install
 from producers.configuration import SweepOptions
 from producers.sweep.ray_sweep import refuse_small_nodes, train_block_of, versions
 from producers.workloads.definition import Origin
 from tests.support.kills import wait_until
 from tests.support.own_workload import FILE
+from tests.support.programs import run_python
 from tests.support.sweeps import (
     BATCH_SIZE,
     TRAINED,
@@ -256,6 +258,16 @@ def test_cluster_that_does_not_answer_is_one_sentence(tmp_path):
     assert "cannot use the Ray cluster at RAY_ADDRESS=127.0.0.1:9 (" in sentence
     assert "ray start --head" in sentence
     assert unlisted(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_missing_ray_names_the_extra(tmp_path):
+    without = "import sys; sys.modules['ray'] = None; from dbtool.cli.main import run; run()"
+    result = run_python("-c", without, "produce", *WORDS, "--out", tmp_path, "--on", "ray")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"dbtool: --on ray needs ray, which is not installed: {how_to_install('cluster')}\n"
+    )
 
 
 def test_worker_with_other_versions_trains_nothing():

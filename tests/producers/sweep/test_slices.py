@@ -16,7 +16,7 @@ from producers.plan import StudyPlan
 from producers.sweep import lock
 from producers.sweep.lock import only_writer
 from producers.sweep.run import next_blocks, partition
-from tests.support.sweeps import assert_same_sweep, small_study, sweep, unlisted
+from tests.support.sweeps import assert_same_sweep, small_study, statuses, sweep, unlisted
 
 TRIALS = 5
 COUNT = 2
@@ -71,6 +71,14 @@ def test_slices_together_are_the_sweep(undisturbed, made_up_mnist, tmp_path):
     assert_same_sweep(tmp_path, undisturbed)
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS, slice="1/2") == []
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == []
+
+
+def test_trials_that_are_there_are_left_out_of_their_block(made_up_mnist, tmp_path):
+    study = small_study(steps=2)
+    sweep(study, tmp_path, made_up_mnist, trials=1)
+    assert sweep(study, tmp_path, made_up_mnist, trials=4, slice="1/2") == [(1,)]
+    assert sweep(study, tmp_path, made_up_mnist, trials=4, slice="2/2") == [(2, 3)]
+    assert sorted(statuses(tmp_path)) == [0, 1, 2, 3]
 
 
 def test_a_slice_leaves_what_another_one_writes(made_up_mnist, tmp_path):

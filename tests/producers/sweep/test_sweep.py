@@ -16,7 +16,7 @@ from dbtool.core.manifest import About, read_manifest
 from dbtool.core.shards import read_footer, read_tables
 from dbtool.core.writer import ReleaseWriter
 from producers.configuration import SweepOptions
-from producers.sweep.run import missing_trials, next_blocks
+from producers.sweep.run import finished_trials, held_index, missing_trials, next_blocks
 from producers.training.checkpoints import Interrupted
 from tests.support.sweeps import (
     BATCH_SIZE,
@@ -114,6 +114,18 @@ def test_next_trials_follow_from_the_finished_ones(trials, feasible, finished, e
     assert missing_trials(study, done) == expected
 
 
+def test_another_definition_in_the_folder_is_named(made_up_mnist, tmp_path):
+    sweep(small_study(steps=2), tmp_path, made_up_mnist, trials=1)
+    with pytest.raises(DbtoolError, match=r"another seed than the given 1; .* --out") as caught:
+        sweep(small_study(steps=2, seed=1), tmp_path, made_up_mnist, trials=1)
+    assert TRAINED in str(caught.value)
+    held = held_index(tmp_path)
+    with pytest.raises(DbtoolError, match=r"with another train_steps "):
+        finished_trials(small_study(steps=3), held)
+    with pytest.raises(DbtoolError, match=r"another .*search_space \(learning_rate\);"):
+        finished_trials(small_study(steps=2, learning_rates=(1e-4, 10.0)), held)
+
+
 def test_a_stopped_sweep_is_gone_on_with_and_by_no_other_definition(made_up_mnist, tmp_path):
     """What was saved goes on whatever the number of trials, and is never passed over in silence."""
     study = replace(small_study(), replacement=made_up_mnist, least_trials=4)
@@ -174,6 +186,13 @@ def test_shards_that_a_kill_left_unlisted_are_taken_in_unless_damaged(
     path.unlink()
     assert sweep(small_study(), tmp_path, made_up_mnist, trials=TRIALS) == [(0, 1)]
     assert_same_rows(tmp_path, undisturbed)
+
+
+def test_folder_that_cannot_be_written_is_named(made_up_mnist, tmp_path):
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(DbtoolError, match=r"cannot make the folder .*file.* --out"):
+            sweep(small_study(steps=2), out, made_up_mnist, trials=1)
 
 
 @pytest.mark.slow
