@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from flax import nnx
 
 from producers.datasets.forms import ImageForm
@@ -39,9 +40,11 @@ def _normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
 
 
-def _convolve(images: jax.Array, convolution: Any, stride: int = 1) -> jax.Array:
+def _convolve(
+    images: jax.Array, convolution: Any, stride: int = 1, *, padded: bool = True
+) -> jax.Array:
     """The library's convolution, with zeros around the image as far as a kernel reaches."""
-    side = convolution.kernel[...].shape[0] // 2
+    side = convolution.kernel[...].shape[0] // 2 if padded else 0
     convolved: jax.Array = jax.lax.conv_general_dilated(
         images,
         convolution.kernel[...],
@@ -50,19 +53,6 @@ def _convolve(images: jax.Array, convolution: Any, stride: int = 1) -> jax.Array
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
     )
     return convolved if convolution.bias is None else convolved + convolution.bias[...]
-
-
-def _convolve_without_padding(images: jax.Array, convolution: Any) -> jax.Array:
-    """The convolution as a sum over the positions of its 5x5 kernel."""
-    kernel = convolution.kernel[...]
-    height, width = images.shape[1] - 4, images.shape[2] - 4
-    parts = [
-        images[:, row : row + height, column : column + width] @ kernel[row, column]
-        for row in range(5)
-        for column in range(5)
-    ]
-    summed: jax.Array = jnp.stack(parts).sum(0) + convolution.bias[...]
-    return summed
 
 
 def _pool(images: jax.Array) -> jax.Array:
@@ -84,29 +74,25 @@ def _assert_same(build: Any, expected: Callable[[Any, jax.Array], Any], shape: A
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * scale)
 
 
-def test_simple_cnn_pools_after_relu_as_it_is_usually_written():
+@pytest.mark.parametrize(
+    ("form", "dense", "padding"),
+    [
+        (ImageForm(8, 12, 1, 3), 5, "SAME"),
+        # As in the sparsity study: 28 pixels become 24, 12, 8 and 4.
+        (ImageForm(28, 28, 1, 10), None, "VALID"),
+    ],
+)
+def test_simple_cnn_pools_after_relu_as_it_is_usually_written(form, dense, padding):
     def expected(model: Any, images: jax.Array) -> Any:
         activations = images
         for layer in (model.first, model.second):
-            activations = _pool(jax.nn.relu(_convolve(activations, layer)))
-        return model.logits(jax.nn.relu(model.dense(activations.reshape(2, -1))))
-
-    build = partial(SimpleCNN, ImageForm(8, 12, 1, 3), (4, 6), 5, padding="SAME")
-    _assert_same(build, expected, (2, 8, 12, 1))
-
-
-def test_simple_cnn_of_the_sparsity_study_has_no_padding_and_no_dense_layer():
-    def expected(model: Any, images: jax.Array) -> Any:
-        activations = images
-        for layer in (model.first, model.second):
-            activations = _pool(jax.nn.relu(_convolve_without_padding(activations, layer)))
-        # 28 pixels become 24, 12, 8 and 4.
-        assert activations.shape == (2, 4, 4, 6)
+            convolved = _convolve(activations, layer, padded=padding == "SAME")
+            activations = _pool(jax.nn.relu(convolved))
         flat = activations.reshape(2, -1)
-        return flat @ model.logits.kernel[...] + model.logits.bias[...]
+        return model.logits(flat if dense is None else jax.nn.relu(model.dense(flat)))
 
-    build = partial(SimpleCNN, ImageForm(28, 28, 1, 10), (4, 6), None, padding="VALID")
-    _assert_same(build, expected, (2, 28, 28, 1))
+    build = partial(SimpleCNN, form, (4, 6), dense, padding=padding)
+    _assert_same(build, expected, (2, form.height, form.width, 1))
 
 
 def test_resnet_8_activates_before_it_convolves():
@@ -204,22 +190,6 @@ LSTM = partial(LSTMLanguageModel, VOCABULARY, embedding=6, cells=9, projected=5)
 
 def in_float32(build: Any) -> Any:
     return with_normal_weights(partial(build, dtype=jnp.float32))
-
-
-def test_bfloat16_is_close_to_float32():
-    build = partial(ResNet8, ImageForm(8, 8, 3, 5), 4, (4, 6))
-
-    @jax.jit
-    def both(inputs: jax.Array) -> list[jax.Array]:
-        return [
-            with_normal_weights(partial(build, dtype=dtype))(inputs, train=True)
-            for dtype in (jnp.float32, jnp.bfloat16)
-        ]
-
-    exact, rounded = both(_normal(4, 8, 8, 3))
-    assert rounded.dtype == jnp.bfloat16
-    scale = float(jnp.abs(exact).max())
-    np.testing.assert_allclose(rounded.astype(jnp.float32), exact, rtol=0, atol=0.1 * scale)
 
 
 def test_sinusoidal_positions():
