@@ -45,15 +45,16 @@ SOURCES: dict[str, tuple[Form, int, str]] = {
 }
 
 
-@pytest.fixture(params=SOURCES)
+@pytest.fixture(scope="module", params=SOURCES)
 def source(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def folder(source: str, tmp_path: Path) -> Path:
-    write_made_up(source, tmp_path / "made_up")
-    return tmp_path / "made_up"
+@pytest.fixture(scope="module")
+def folder(source: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp(source)
+    write_made_up(source, folder)
+    return folder
 
 
 def load(source: str, folder: Path, **wanted: Any) -> Dataset:
@@ -121,13 +122,6 @@ def test_impossible_requests_are_refused(source, folder):
     for wanted, sentence in requests:
         with pytest.raises(UsageError, match=sentence):
             load(source, wanted.pop("folder", folder), **wanted)
-
-
-def test_unknown_data_set_is_refused_with_the_closest():
-    with pytest.raises(UsageError, match="unknown data set 'cifar'; closest: cifar_10"):
-        load_dataset("cifar", form=CIFAR_10)
-    with pytest.raises(UsageError, match="unknown data set 'mnits'; closest: mnist"):
-        write_made_up("mnits", None)  # type: ignore[arg-type] # refused before
 
 
 FORM = ImageForm(height=14, width=14, channels=3, classes=2)

