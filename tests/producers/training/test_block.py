@@ -50,15 +50,16 @@ def test_curves_do_not_depend_on_the_grouping(lanes):
     assert_close(trained(lanes), trained(1))
 
 
-def test_a_trial_of_a_block_is_bit_for_bit_the_trial_alone():
-    assert_same(of_trial(rows(trained(1)), 0), block(trials=1))
+@pytest.mark.parametrize("problem", quick_few(["fc", "normalised", "transformer"], ["fc"]))
+def test_a_trial_of_a_block_is_bit_for_bit_the_trial_alone(problem):
+    beside, alone = (rows(train(problem, devices=2, trials=trials)) for trials in (TRIALS, 1))
+    assert_same(of_trial(beside, 0), alone)
 
 
-@pytest.mark.parametrize("lanes", [1, 100])
-def test_a_diverging_trial_ends_with_the_row_that_shows_it(lanes):
+def test_a_diverging_trial_ends_with_the_row_that_shows_it():
     diverging = {1: 1e30, 2: 1e25, 3: 1e30, 4: 1e30}
-    record = block(lanes=lanes, diverging=diverging)
-    columns, undisturbed = rows(record), rows(trained(lanes))
+    record = block(lanes=100, diverging=diverging)
+    columns, undisturbed = rows(record), rows(trained(100))
     for trial_id in range(TRIALS):
         found = of_trial(columns, trial_id)
         losses = found["batch_cross_entropy_error"][1:]

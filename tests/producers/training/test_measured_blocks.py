@@ -56,26 +56,31 @@ def noise() -> Rows:
     return trained(NOISE)
 
 
-def test_it_is_measured_at_its_own_steps_whatever_is_evaluated_there(noise):
+@pytest.fixture(scope="module")
+def plain() -> Rows:
+    return trained()
+
+
+def test_it_is_measured_at_its_own_steps_and_changes_nothing_else(noise, plain):
     for trial in range(TRIALS):
         found = measured(noise, trial)
         assert list(found) == (MEASURED if trial not in DIVERGING else [0])
         assert all(set(metrics) == MOMENTS for metrics in found.values())
+    assert_same(without_measures(noise), plain)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"devices": 2}, {"shared": True}, {"streamed": True}])
-def test_measuring_changes_nothing_else(options):
+@pytest.mark.parametrize("options", [{"devices": 2}, {"shared": True}, {"streamed": True}])
+def test_measuring_other_blocks_changes_nothing_else(options):
     assert_same(without_measures(trained(NOISE, **options)), trained(**options))
 
 
-def test_a_search_in_lockstep_stops_where_it_would_without():
+def test_a_search_in_lockstep_stops_where_it_would_without(plain):
     def stopped(*measures: str) -> Rows:
         goal = Goal(METRIC, 0.5 * trained_to_300)
         return trained(*measures, rule=FirstToGoal(goal, TRIALS, everyone=EVALUATIONS))
 
-    whole = trained()
-    trained_to_300 = 2.001 * np.nanmin(whole[METRIC][whole["step"] <= 300])
+    trained_to_300 = 2.001 * np.nanmin(plain[METRIC][plain["step"] <= 300])
     found = stopped(NOISE)
     assert found["step"].max() == 300
     assert_same(without_measures(found), stopped())
@@ -88,7 +93,7 @@ def test_a_killed_block_goes_on_with_the_measurement_that_was_due(noise, tmp_pat
     assert again[OTHER_METRICS].tolist() == noise[OTHER_METRICS].tolist()
 
 
-def test_seconds_pass_in_training_alone_and_go_on_after_a_kill(tmp_path):
+def test_seconds_pass_in_training_alone_and_go_on_after_a_kill(plain, tmp_path):
     began = time.monotonic()
     with pytest.raises(InterruptedError):
         trained("seconds", checkpoints=StoppingCheckpoints(tmp_path, "made up", 300))
@@ -97,7 +102,7 @@ def test_seconds_pass_in_training_alone_and_go_on_after_a_kill(tmp_path):
     went_on = time.monotonic()
     again = trained("seconds", checkpoints=Checkpoints(tmp_path, "made up", NEVER))
     trained_for = until_kill + time.monotonic() - went_on
-    assert_same(without_measures(again), without_measures(trained()))
+    assert_same(without_measures(again), plain)
     seconds = {step: found["seconds"] for step, found in measured(again, 0).items()}
     assert list(seconds) == list(EVALUATIONS)
     assert 0 < seconds[0] < seconds[100] < seconds[300] < seconds[400] < trained_for

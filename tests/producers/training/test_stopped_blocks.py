@@ -68,7 +68,7 @@ def test_a_stopped_block_goes_on_with_what_its_rule_had_seen(whole, tmp_path):
         assert again.steps(trial) == undisturbed.steps(trial)
 
 
-def test_running_trials_are_dealt_out_evenly_to_the_devices():
+def test_slots_are_dealt_out_evenly_and_dropped_once_half_as_many_would_do():
     slots = Slots(12, lambda trials: -(-trials // 4) * 4)
     slots.stop(np.array([3, 6, 9]))
     # Three slots a device, and nine trials alive: no device can have fewer than three.
@@ -81,20 +81,12 @@ def test_running_trials_are_dealt_out_evenly_to_the_devices():
     assert sorted(order.tolist()) == list(range(12))
     np.testing.assert_array_equal(slots.trial, order)
     assert set(slots.trial[slots.alive]) == {0, 1, 2, 4, 5, 7, 8, 11}
-    assert slots.rearranged(4) is None
-
-
-def test_slots_are_dropped_once_half_as_many_would_do():
-    slots = Slots(8, lambda trials: -(-trials // 4) * 4)
-    slots.stop(np.array([0, 1, 4]))
-    assert slots.rearranged(4) is None
-    slots.stop(np.array([2, 6]))
-    order = slots.rearranged(4)
-    assert order is not None
-    assert order.tolist() == [3, 5, 7, 7]
-    assert slots.trial.tolist() == [3, 5, 7, 7]
+    # Three trials need one slot a device, of which the last is filled up.
+    slots.stop(np.array([0, 1, 2, 4, 8]))
+    assert slots.rearranged(4) is not None
+    assert set(slots.trial) == {5, 7, 11}
     assert slots.alive.tolist() == [True, True, True, False]
-    slots.stop(np.array([3, 5, 7]))
+    slots.stop(np.array([5, 7, 11]))
     assert slots.rearranged(4) is None
 
 
