@@ -13,7 +13,6 @@ from producers.sweep.memory import (
     bytes_of_call,
     device_memory,
     fitting,
-    halved,
 )
 from producers.training.block import BlockProgram
 from producers.training.step import trainer
@@ -58,14 +57,11 @@ def test_a_call_takes_the_activations_of_what_trains_at_a_time():
 
 
 @pytest.mark.slow
-def test_most_trials_that_fit_train_side_by_side():
+def test_most_trials_that_fit_train_side_by_side_and_else_parts_of_batches():
     assert chosen(1e12) == (sys.maxsize, None)
     assert chosen(bytes_of(2, None) / 0.9 + 10) == (2, None)
     assert chosen(bytes_of(1, 128) / 0.9 + 10) == (1, 128)
-
-
-@pytest.mark.slow
-def test_whole_batches_that_do_not_fit_train_in_halves():
+    # Whole batches that do not fit train in halves.
     assert chosen(bytes_of(1, 256) / 0.9 + 10, side_by_side=1) == (1, 256)
 
 
@@ -80,11 +76,6 @@ def test_smaller_micro_batches_are_for_the_fewest_trials_alone():
     assert fitting(too_many, 100, [4, 2, 1], [None, 8, 4]) == (4, None)
     assert tried == [(4, None), (2, None), (1, None), (1, 8), (1, 4)]
     assert fitting(lambda *_: 90, 100, [4, 2, 1], [None, 8, 4]) == (4, None)
-
-
-@pytest.mark.parametrize(("number", "smaller"), [(1, []), (2, [1]), (12, [6, 3, 1])])
-def test_halves(number, smaller):
-    assert halved(number) == smaller
 
 
 def test_cpus_have_no_limit():

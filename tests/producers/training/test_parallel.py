@@ -2,7 +2,6 @@
 
 import functools
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,7 @@ from tests.support.blocks import (
     assert_close,
     assert_equivalent,
     assert_same,
-    compiled,
     program_of,
-    rows,
     train,
     train_to_states,
 )
@@ -48,7 +45,12 @@ def trained(
 
 def test_curves_depend_neither_on_devices_nor_on_micro_batches():
     found = trained("normalised", TWO_TRIALS_BY_FOUR, 8)
-    assert_equivalent(found, trained("normalised", ONE))
+    alone = trained("normalised", ONE)
+    assert_equivalent(found, alone)
+    # Running statistics have left their start.
+    statistics = alone[1].statistics["first_norm"]
+    assert statistics["variance"][...].shape == (TRIALS, 4)
+    assert (np.abs(statistics["variance"][...] - 1) > 0.01).all()
 
 
 @pytest.mark.slow
@@ -63,52 +65,21 @@ def test_whole_models_with_and_without_micro_batches(problem, micro_batch, devic
         assert_equivalent(trained(problem, devices, most), trained(problem, ONE))
 
 
-def test_running_statistics_leave_their_start():
-    statistics = trained("normalised", ONE)[1].statistics["first_norm"]
-    assert statistics["variance"][...].shape == (TRIALS, 4)
-    assert (np.abs(statistics["variance"][...] - 1) > 0.01).all()
-
-
 @pytest.mark.slow
 def test_trials_of_devices_of_their_own_are_bit_for_bit_those_of_one():
     assert_same(trained("fc", TRIAL_EACH)[0], trained("fc", ONE)[0])
 
 
-@pytest.fixture
-def _optimised() -> Iterator[None]:
-    """Programs are compiled as they are outside of tests."""
-    jax.config.update("jax_disable_most_optimizations", False)
-    compiled.cache_clear()
-    yield
-    jax.config.update("jax_disable_most_optimizations", True)
-    compiled.cache_clear()
+def test_micro_batches_are_the_largest_that_divide_the_batch():
+    def shape(micro_batch: int | None, batch_size: int, divisor: int = 1) -> tuple[int, int]:
+        program = program_of(PROBLEMS["fc"].trainer, divisor=divisor, micro_batch=micro_batch)
+        return program.batch_shape(batch_size)
 
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_optimised")
-@pytest.mark.parametrize("problem", ["fc", "normalised", "transformer"])
-def test_optimised_programs_train_a_trial_beside_others_as_alone(problem):
-    beside = train(problem, devices=8)
-    first = rows(beside)["trial_id"] == 0
-    of_first = {name: values[first] for name, values in rows(beside).items()}
-    assert_same(of_first, train(problem, devices=8, trials=1))
-    # For one device XLA may optimise otherwise than for several: the losses of the transformer
-    # then differ by 2.4e-7.
-    assert_close(beside, train(problem))
-
-
-@pytest.mark.parametrize(
-    ("micro_batch", "batch_size", "shape"),
-    [(None, 16, (1, 16)), (100, 16, (1, 16)), (5, 16, (4, 4)), (7, 12, (2, 6)), (4, 7, (7, 1))],
-)
-def test_micro_batches_are_the_largest_that_divide_the_batch(micro_batch, batch_size, shape):
-    assert compiled("fc", 1, 1, 1, False, micro_batch).batch_shape(batch_size) == shape
-
-
-def test_micro_batches_are_of_whole_ghost_batches():
-    program = program_of(PROBLEMS["fc"].trainer, divisor=32, micro_batch=50)
-    # And not 48, of which a half would be normalised apart.
-    assert program.batch_shape(96) == (3, 32)
+    assert shape(None, 16) == (1, 16)
+    assert shape(5, 16) == (4, 4)
+    assert shape(4, 7) == (7, 1)
+    # Of whole ghost batches: of 48 a half would be normalised apart.
+    assert shape(50, 96, divisor=32) == (3, 32)
 
 
 @dataclass(frozen=True)
@@ -162,11 +133,14 @@ EXAMPLES_OF_A_TRIAL = 12 * 16
 ALL_CASES = [*CASES, RESUMED]
 
 
-def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
-    """What each of the processes found when they trained the cases together."""
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Rows]]:
+    """By case, what each of the processes found that trained all cases together."""
+    folder: Path = tmp_path_factory.mktemp("hosts")
     quick = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
     processes = [
-        start_program("host_process", folder, *cases, **quick, **host) for host in hosts(PROCESSES)
+        start_program("host_process", folder, *ALL_CASES, **quick, **host)
+        for host in hosts(PROCESSES)
     ]
     try:
         for process in processes:
@@ -175,26 +149,10 @@ def by_process(folder: Path, cases: list[str]) -> list[dict[str, Rows]]:
     finally:
         for process in processes:
             process.kill()
-    return [
-        {path.stem: dict(np.load(path)) for path in sorted((folder / str(number)).iterdir())}
-        for number in range(PROCESSES)
-    ]
-
-
-@pytest.fixture(scope="module")
-def by_case(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Rows]]:
-    """What each process found in every case."""
-    return by_process(tmp_path_factory.mktemp("hosts"), ALL_CASES)
-
-
-@pytest.fixture
-def found(case: str, by_case: list[dict[str, Rows]]) -> list[Rows]:
-    """What each process found in a case."""
-    return [of_process[case] for of_process in by_case]
-
-
-def cases(*names: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", names)
+    return {
+        case: [dict(np.load(folder / str(number) / f"{case}.npz")) for number in range(PROCESSES)]
+        for case in ALL_CASES
+    }
 
 
 def measurements(found: Rows) -> Rows:
@@ -202,44 +160,43 @@ def measurements(found: Rows) -> Rows:
 
 
 @pytest.mark.slow
-@cases(*ALL_CASES)
+@pytest.mark.parametrize("case", ALL_CASES)
 def test_processes_agree_with_a_process_alone(found, case):
     settings = CASES["diverging" if case == RESUMED else case]
     same: dict[str, Any] = {each: settings.get(each) for each in ("diverging", "evaluations")}
     alone = train("fc", shared=settings.get("shared", False), **same)
-    for of_process in found:
+    for of_process in found[case]:
         assert_close(measurements(of_process), alone)
-    assert_same(*(measurements(of_process) for of_process in found))
+    assert_same(*(measurements(of_process) for of_process in found[case]))
 
 
 @pytest.mark.slow
-def test_what_was_resumed_is_bit_for_bit_what_was_not_stopped(by_case):
-    assert_same(by_case[0][RESUMED], measurements(by_case[0]["diverging"]))
+def test_what_was_resumed_is_bit_for_bit_what_was_not_stopped(found):
+    assert_same(found[RESUMED][0], measurements(found["diverging"][0]))
 
 
 @pytest.mark.slow
-@cases("one trial on all", "micro-batches", "trials apart")
-def test_each_process_reads_its_half(found):
+@pytest.mark.parametrize("case", ["one trial on all", "micro-batches", "trials apart"])
+def test_each_process_reads_its_half(found, case):
     """Of every trial's batches, or the batches of half the trials."""
-    requested = [of_process["training"] for of_process in found]
+    requested = [of_process["training"] for of_process in found[case]]
     assert [len(numbers) for numbers in requested] == [4 * EXAMPLES_OF_A_TRIAL // 2] * 2
-    evaluated = [of_process["validation"].tolist() for of_process in found]
+    evaluated = [of_process["validation"].tolist() for of_process in found[case]]
     # Four devices hold 6 examples each, the last one fewer; 4 evaluations.
     assert [len(numbers) for numbers in evaluated] == [4 * 12, 4 * (OTHER_EXAMPLES - 12)]
     assert not set(evaluated[0]) & set(evaluated[1])
 
 
 @pytest.mark.slow
-@cases("shared batches")
 def test_processes_with_trials_of_their_own_read_all_shared_batches(found):
     # Each process has devices for whole batches of its trials, which are the same batches.
-    assert [len(of_process["training"]) for of_process in found] == [EXAMPLES_OF_A_TRIAL] * 2
+    requested = [len(of_process["training"]) for of_process in found["shared batches"]]
+    assert requested == [EXAMPLES_OF_A_TRIAL] * 2
 
 
 @pytest.mark.slow
-@cases("diverging")
 def test_trials_that_end_are_no_longer_read(found):
-    requested = sum(len(of_process["training"]) for of_process in found)
+    requested = sum(len(of_process["training"]) for of_process in found["diverging"])
     assert len(DIVERGING) == 3
     assert requested < 0.9 * 4 * 16 * max(MANY_CALLS)
 

@@ -1,16 +1,14 @@
 """Activations that are computed again: the same curves, in less memory."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
-from flax import nnx
 
 from producers.datasets.forms import TextForm
-from producers.models.language import LSTMLanguageModel, Transformer
+from producers.models.language import Transformer
 from tests.support.blocks import WITH_REMAT, assert_equivalent, train_to_states, trainer_of
 from tests.support.slow import quick_few
 
@@ -30,11 +28,9 @@ BATCH, FORM = 8, TextForm(vocabulary=4_000, length=32)
 LOGITS = 4 * BATCH * FORM.length * FORM.vocabulary
 
 
-def temporary_bytes(
-    model: Callable[..., nnx.Module], sizes: tuple[int, ...], remat: bool
-) -> list[int]:
-    """What a training step and an evaluation need besides their arguments."""
-    build = partial(model, FORM.vocabulary, *sizes, dtype=jnp.float32)
+def temporary_bytes(*, remat: bool) -> list[int]:
+    """What a training step and an evaluation of a transformer need besides their arguments."""
+    build = partial(Transformer, FORM.vocabulary, 1, 8, 16, 2, dtype=jnp.float32)
     functions = trainer_of(lambda rngs: build(rngs=rngs), FORM, remat=remat)
     state = jax.eval_shape(functions.start, jax.ShapeDtypeStruct((), jnp.uint32))
     texts = jax.ShapeDtypeStruct((BATCH, FORM.length), jnp.int32)
@@ -51,17 +47,5 @@ def temporary_bytes(
 
 @pytest.mark.slow
 def test_logits_of_a_part_of_the_positions_exist_at_a_time():
-    sizes = (1, 8, 16, 2)
-    assert min(temporary_bytes(Transformer, sizes, remat=False)) > LOGITS
-    assert max(temporary_bytes(Transformer, sizes, remat=True)) < LOGITS / 2
-
-
-@pytest.mark.slow
-def test_gates_of_an_lstm_are_not_kept():
-    """But for what inputs add to all of them, they would be kept at each position."""
-    cells = 2_000
-    gates = 4 * BATCH * FORM.length * 4 * cells
-    plain, evaluated = temporary_bytes(LSTMLanguageModel, (4, cells, 4), remat=False)
-    step, _ = temporary_bytes(LSTMLanguageModel, (4, cells, 4), remat=True)
-    assert plain - step > LOGITS + gates
-    assert evaluated > LOGITS
+    assert min(temporary_bytes(remat=False)) > LOGITS
+    assert max(temporary_bytes(remat=True)) < LOGITS / 2
