@@ -65,32 +65,13 @@ def test_biases_that_start_at_zero_are_pruned_first_by_hand():
     assert most["second"]["kernel"].tolist() == [[True], [False]]
 
 
-def test_the_sparsity_studys_network_keeps_as_many_as_its_program():
-    """Of 800 + 51,200 + 10,240 weights and 32 + 64 + 10 biases."""
-    start = trainer("simple_cnn", "sgd", "constant").start
-    parameters = jax.eval_shape(start, jax.ShapeDtypeStruct((), jnp.uint32)).parameters
-    assert prunable_weights(parameters, biases=True) == 62_346
-    assert kept_weights(parameters, 0.9, biases=True) == 6_235
-
-
 def test_weight_matrices_are_told_by_axes_and_names():
-    shapes: dict[str, dict[str, tuple[int, ...]]] = {
-        "attention": {"kernel": (8, 2, 4), "bias": (2, 4)},
-        "norm": {"scale": (8,), "bias": (8,)},
-        "embed": {"embedding": (10, 8)},
-    }
-    parameters = {
-        layer: {name: jnp.zeros(shape) for name, shape in arrays.items()}
-        for layer, arrays in shapes.items()
-    }
-    expected = {
-        "attention": {"kernel": True, "bias": False},
-        "norm": {"scale": False, "bias": False},
-        "embed": {"embedding": True},
-    }
-    assert weight_matrices(parameters) == expected
-    expected["embed"]["embedding"] = False
-    assert weight_matrices(parameters, embeddings=False) == expected
+    shapes = {"kernel": (8, 2, 4), "bias": (2, 4), "scale": (8,), "embedding": (10, 8)}
+    parameters = {"layer": {name: jnp.zeros(shape) for name, shape in shapes.items()}}
+    expected = {"kernel": True, "bias": False, "scale": False, "embedding": True}
+    assert weight_matrices(parameters) == {"layer": expected}
+    expected["embedding"] = False
+    assert weight_matrices(parameters, embeddings=False) == {"layer": expected}
 
 
 SPARSITY = 0.9

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from dbtool.core.errors import UsageError
 from producers.datasets.forms import CIFAR_10, ArrayForm, ImageForm
 from producers.models.residual import GhostBatchNorm
 from producers.training.measures import MEASURES
 from producers.training.objectives import Classification, MultiLabel, NextToken, Objective
-from producers.training.optimizers import optimizer_definition
 from producers.training.schedules import schedule_definition
 from producers.training.step import trainer
 from tests.support.blocks import PROBLEMS, TEXTS, trainer_of
@@ -127,16 +125,16 @@ def test_schedules_by_hand(schedule, step, expected):
     assert float(value) == pytest.approx(expected, rel=1e-6)
 
 
-def test_unknown_names_are_refused():
-    with pytest.raises(UsageError, match="unknown optimizer 'sdg'; closest: sgd"):
-        optimizer_definition("sdg")
-    with pytest.raises(UsageError, match="unknown learning-rate schedule 'constnt'"):
-        schedule_definition("constnt")
-    with pytest.raises(UsageError, match="unknown model 'fc_'"):
-        trainer("fc_", "sgd", "constant")
-
-
 LOGITS = np.array([[2.0, 0.0, -1.0], [0.5, 0.5, 0.5]], np.float32)
+
+
+def loss_of(
+    objective: Objective, logits: np.ndarray, targets: np.ndarray, smoothing: float | None = None
+) -> tuple[float, float]:
+    """The summed loss of a batch, and its divisor."""
+    values = {} if smoothing is None else {"label_smoothing": jnp.float32(smoothing)}
+    total, divisor = objective.loss(jnp.asarray(logits), jnp.asarray(targets), values)
+    return float(total), float(divisor)
 
 
 @functools.cache
@@ -172,27 +170,15 @@ def exact_average_precision(scores: np.ndarray, present: np.ndarray) -> float:
 def test_classification():
     targets = np.array([1, 0], np.uint8)
     expected = -(log_softmax(LOGITS)[0, 1] + log_softmax(LOGITS)[1, 0])
-    total, count = Classification().loss(jnp.asarray(LOGITS), jnp.asarray(targets), {})
-    assert float(total) == pytest.approx(expected, rel=1e-6)
-    assert float(count) == 2.0
+    assert loss_of(Classification(), LOGITS, targets) == pytest.approx((expected, 2), rel=1e-6)
     found = metrics_of(Classification(), (LOGITS[:1], targets[:1]), (LOGITS[1:], targets[1:]))
     assert found["cross_entropy_error"] == pytest.approx(expected / 2, rel=1e-6)
     # The first of equal logits is the class: the second image is right.
     assert found["classification_error"] == 0.5
-
-
-def test_label_smoothing_spreads_probability_over_the_other_classes():
-    targets = np.array([0, 2], np.uint8)
-    smoothing = 0.3
-    wanted = np.array([[0.7, 0.15, 0.15], [0.15, 0.15, 0.7]])
-    expected = -(wanted * log_softmax(LOGITS)).sum()
-    total, _ = Classification().loss(
-        jnp.asarray(LOGITS), jnp.asarray(targets), {"label_smoothing": jnp.float32(smoothing)}
-    )
-    assert float(total) == pytest.approx(expected, rel=1e-6)
-    # Evaluations are of the true classes.
-    without = metrics_of(Classification(), (LOGITS, targets))["cross_entropy_error"]
-    assert without == pytest.approx(-log_softmax(LOGITS)[np.arange(2), targets].mean(), rel=1e-6)
+    # Label smoothing spreads probability over the other classes.
+    wanted = np.array([[0.15, 0.7, 0.15], [0.7, 0.15, 0.15]])
+    smoothed = loss_of(Classification(), LOGITS, targets, smoothing=0.3)
+    assert smoothed == pytest.approx((-(wanted * log_softmax(LOGITS)).sum(), 2), rel=1e-6)
 
 
 def test_next_tokens_count_and_padding_does_not():
@@ -203,15 +189,14 @@ def test_next_tokens_count_and_padding_does_not():
         -log_softmax(logits)[text, position, targets[text, position]]
         for text, position in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
     ]
-    total, tokens = NextToken().loss(jnp.asarray(logits), jnp.asarray(targets), {})
-    assert float(total) == pytest.approx(sum(losses), rel=1e-6)
-    assert float(tokens) == 5.0
+    loss = loss_of(NextToken(), logits, targets)
+    assert loss == pytest.approx((sum(losses), 5), rel=1e-6)
     # The mean is over tokens, not over the means of the batches.
     parts = [(logits[:1], targets[:1]), (logits[1:], targets[1:])]
     found = metrics_of(NextToken(), *parts)["cross_entropy_error"]
     assert found == pytest.approx(sum(losses) / 5, rel=1e-6)
     other = np.where(targets[..., None] == 0, 99.0, logits).astype(np.float32)
-    assert float(NextToken().loss(jnp.asarray(other), jnp.asarray(targets), {})[0]) == float(total)
+    assert loss_of(NextToken(), other, targets) == loss
 
 
 @pytest.mark.parametrize("name", quick_few(["pairs", "transformer with remat"], {"pairs"}))
@@ -233,37 +218,24 @@ SEVERAL = np.array([[1, 0, 0], [0, 0, 1]], np.uint8)
 
 def test_several_labels():
     probability = 1 / (1 + np.exp(-SEVERAL_LOGITS.astype(np.float64)))
-    expected = -np.log(np.where(SEVERAL == 1, probability, 1 - probability)).sum()
-    total, images = MultiLabel().loss(jnp.asarray(SEVERAL_LOGITS), jnp.asarray(SEVERAL), {})
-    assert float(total) == pytest.approx(expected, rel=1e-6)
-    assert float(images) == 2.0
+
+    def expected(wanted: np.ndarray) -> float:
+        losses = wanted * np.log(probability) + (1 - wanted) * np.log(1 - probability)
+        return float(-losses.sum())
+
+    loss = loss_of(MultiLabel(), SEVERAL_LOGITS, SEVERAL)
+    assert loss == pytest.approx((expected(SEVERAL), 2), rel=1e-6)
+    # With a smoothing of 0.1, classes that are there are wanted with 0.95 and others with 0.05.
+    smoothed = loss_of(MultiLabel(), SEVERAL_LOGITS, SEVERAL, smoothing=0.1)
+    wanted = np.where(SEVERAL == 1, 0.95, 0.05)
+    assert smoothed == pytest.approx((expected(wanted), 2), rel=1e-6)
     found = metrics_of(MultiLabel(), (SEVERAL_LOGITS, SEVERAL))
-    assert found["cross_entropy_error"] == pytest.approx(expected / 2, rel=1e-6)
+    assert found["cross_entropy_error"] == pytest.approx(expected(SEVERAL) / 2, rel=1e-6)
     # From the highest score: absent, absent, present, present, absent, absent.
     assert found["average_precision"] == pytest.approx((1 / 3 + 2 / 4) / 2)
 
 
-def test_label_smoothing_of_several_labels_by_hand():
-    """With 0.1, classes that are there are wanted with 0.95 and all others with 0.05."""
-
-    def mean(logits: jax.Array) -> jax.Array:
-        smoothing = {"label_smoothing": jnp.float32(0.1)}
-        total, images = MultiLabel().loss(logits, jnp.asarray(SEVERAL), smoothing)
-        return total / images
-
-    loss, gradient = jax.value_and_grad(mean)(jnp.asarray(SEVERAL_LOGITS))
-    probability = 1 / (1 + np.exp(-SEVERAL_LOGITS.astype(np.float64)))
-    wanted = np.array([[0.95, 0.05, 0.05], [0.05, 0.05, 0.95]])
-    losses = -wanted * np.log(probability) - (1 - wanted) * np.log(1 - probability)
-    assert float(loss) == pytest.approx(losses.sum() / 2, rel=1e-6)
-    np.testing.assert_allclose(gradient, (probability - wanted) / 2, rtol=1e-5)
-    # Evaluations are of the true classes.
-    true = -np.log(np.where(SEVERAL == 1, probability, 1 - probability)).sum() / 2
-    found = metrics_of(MultiLabel(), (SEVERAL_LOGITS, SEVERAL))["cross_entropy_error"]
-    assert found == pytest.approx(true, rel=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_average_precision_is_exact_with_ties(seed):
     random = np.random.default_rng(seed)
     # Few scores, far apart: many ties, none made by the bins.
