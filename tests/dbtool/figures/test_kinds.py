@@ -3,7 +3,7 @@ import re
 from unicodedata import normalize
 
 import pytest
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 from matplotlib.legend import Legend
 
 from dbtool.figures.caption import gaps_of
@@ -56,86 +56,57 @@ def words(axes):
     return {text.get_text() for text in texts}
 
 
-STUDY = made_points.study_rows()
-# Of rows the points of artists by their names, and words that are and that are not in the figure.
-DRAWN = [
-    (made_points.against_rows(),
-     {"points: batch size 16": [(0, 400), (50, 500), (90, 900)]}, set(), set()),
-    (made_points.metaparameter_rows(), {"ring: simple_cnn_base": [(4, 9.0)]},
-     {"linear scaling", "square-root scaling", "beyond the searched range",
-      "in the outer tenth of the searched range"}, set()),
-    (made_points.scatter_rows(),
-     {"trials: goal achieved": [(0.1, 0.01), (0.2, 0.05)], "trials: goal not achieved":
-      [(0.001, 0.02)], "trials: infeasible": [(5.0, 1e-3), (8.0, 2e-4)], "best: made-up":
-      [(0.1, 0.01)]}, {"the trial that reached the goal first"}, set()),
-    (made_points.curve_rows(),
-     {"line: Batch size 64": [(1, 0.5), (16, 0.1), (256, 0.009)],
-      "read off: Batch size 256": [(256, 0.008)]},
-     {"goal", "where steps to result are read off"}, set()),
-    (STUDY, {"first: Trial 2": [(1, 0.4), (16, 0.009)],
-     "others: Trial 3": [(1, 0.9), (16, 0.3)]}, set(), {"Trial 1"}),
-    ([row | {"best": False} for row in STUDY],
-     {"study: Trial 2": [(1, 0.4), (16, 0.009)]},
-     {"the trials of the study"}, {"the other trials of the study"}),
-    ([row | {"workload": None, "release": None, "best": False} for row in STUDY], {},
-     {"Trial 1"}, set()),
-    ([row | {"y": None, "steps": None, "perfect": None} for row in made_points.steps_rows()], {},
-     {"no trial reached the goal"}, set()),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("rows", "points", "said", "unsaid"),
-    DRAWN,
-    ids=["against", "metaparameter", "scatter", "curves", "a study", "a study that missed its goal",
-         "no trial", "nothing reached"],
-)  # fmt: skip
-def test_what_is_drawn_and_said(rows, points, said, unsaid):
-    (axes,) = drawn(rows)
-    assert {label: marks(axes, label) for label in points} == points
-    assert said <= words(axes)
-    assert not unsaid & words(axes)
-
-
-def test_steps_against_sparsity_span_the_whole():
-    (axes,) = drawn(made_points.against_rows())
-    assert axes.get_xscale() == "linear"
-    low, high = axes.get_xlim()
-    assert low < 0
-    assert high > 100
-    assert marks(axes, "unreached: batch size 256")[0][0] == 90
-
-
-def test_a_metaparameter_at_a_border_is_shaded():
+def test_a_metaparameter_at_a_border_has_a_ring_and_what_lies_beyond_is_shaded():
     (axes,) = drawn(made_points.metaparameter_rows())
+    assert marks(axes, "ring: simple_cnn_base") == [(4, 9.0)]
     assert marks(axes, "unreached: simple_cnn_base")[0][0] == 8
     shaded = [path for part in axes.collections for path in part.get_paths()]
     assert any(10.0 in path.vertices[:, 1] for path in shaded)
     assert axes.get_ylim()[1] > 10
+    told = {"beyond the searched range", "in the outer tenth of the searched range"}
+    assert told <= words(axes)
 
 
-def test_steps_are_full_circles_beside_a_dashed_line_of_perfect_scaling():
-    (axes,) = drawn(made_points.steps_rows())
-    assert marks(axes, "points: simple_cnn_base") == [(1, 640), (2, 320), (4, 200), (8, 180)]
-    points = look(axes, "points: simple_cnn_base")
-    assert points.get_marker() == "o"
-    assert points.get_markerfacecolor() == NAMES["simple_cnn_base"].colour
-    assert marks(axes, "perfect: simple_cnn_base")[:2] == [(1, 640), (2, 320)]
-    assert look(axes, "perfect: simple_cnn_base").is_dashed()
-    assert "perfect scaling" in words(axes)
+def test_trials_are_drawn_by_their_outcomes():
+    (axes,) = drawn(made_points.scatter_rows())
+    assert marks(axes, "trials: goal achieved") == [(0.1, 0.01), (0.2, 0.05)]
+    assert marks(axes, "trials: goal not achieved") == [(0.001, 0.02)]
+    assert marks(axes, "trials: infeasible") == [(5.0, 1e-3), (8.0, 2e-4)]
+    assert marks(axes, "best: made-up") == [(0.1, 0.01)]
+
+
+def test_of_a_study_the_trial_that_was_first_stands_out_and_curves_without_trials_have_names():
+    rows = made_points.study_rows()
+    (axes,) = drawn(rows)
+    assert marks(axes, "first: Trial 2") == [(1, 0.4), (16, 0.009)]
+    assert marks(axes, "others: Trial 3") == [(1, 0.9), (16, 0.3)]
+    assert "Trial 1" not in words(axes)
+    missed = [row | {"best": False} for row in rows]
+    (axes,) = drawn(missed)
+    assert marks(axes, "study: Trial 2") == [(1, 0.4), (16, 0.009)]
+    assert "the trials of the study" in words(axes)
+    (axes,) = drawn([row | {"workload": None, "release": None} for row in missed])
+    assert "Trial 1" in words(axes)
 
 
 def test_the_line_breaks_where_no_trial_reached_the_goal_and_a_cross_says_so():
-    (axes,) = drawn(made_points.steps_rows())
-    assert math.isnan(marks(axes, "line: simple_cnn_base")[-1][1])
-    cross = look(axes, "unreached: simple_cnn_base")
-    assert list(cross.get_xdata()) == [16]
-    # Above the axes, in a strip that lies below the words over the panel.
+    """In a strip over the axes, which has a row a curve that missed it somewhere."""
+    ys = {"fc_1024": (640, None), "fc_64_64_64": (None, 320), "simple_cnn_base": (640, 320)}
+    rows = made_points.series_rows("steps_to_result", (1, 2), ys, steps=lambda _, y: y)
+    (axes,) = drawn(rows)
+    assert marks(axes, "points: fc_1024") == [(1, 640)]
+    assert math.isnan(marks(axes, "line: fc_1024")[-1][1])
+    assert marks(axes, "points: simple_cnn_base") == [(1, 640), (2, 320)]
+    crosses = [line for line in axes.lines if line.get_label().startswith("unreached")]
+    assert [list(cross.get_xdata()) for cross in crosses] == [[2], [1]]
+    # Above the axes and below the words over the panel.
     axes.figure.draw_without_rendering()
-    (_, up), top = cross.get_transform().transform(cross.get_xydata()[0]), axes.bbox.y1
+    first, second = (
+        cross.get_transform().transform(cross.get_xydata()[0])[1] for cross in crosses
+    )
     lowest = min(text.get_window_extent().y0 for text in axes.texts if text.get_text())
-    assert top < up < lowest
-    assert look(axes, "strip").get_zorder() < cross.get_zorder()
+    assert axes.bbox.y1 < second < first < lowest
+    assert look(axes, "strip").get_zorder() < crosses[0].get_zorder()
     assert "no trial reached the goal" in words(axes)
 
 
@@ -145,19 +116,6 @@ def test_the_line_breaks_without_a_cross_where_a_study_ended_before_its_goal():
     (axes,) = drawn(rows)
     assert [x for x, y in marks(axes, "line: simple_cnn_base") if math.isnan(y)] == [2]
     assert not [line for line in axes.lines if line.get_label().startswith("unreached")]
-
-
-def test_the_strip_has_a_row_a_curve_that_missed_the_goal_somewhere():
-    ys = {"fc_1024": (640, None), "fc_64_64_64": (None, 320), "simple_cnn_base": (640, 320)}
-    rows = made_points.series_rows("steps_to_result", (1, 2), ys, steps=lambda _, y: y)
-    (axes,) = drawn(rows)
-    heights = [
-        line.get_transform().transform(line.get_xydata()[0])[1]
-        for line in axes.lines
-        if line.get_label().startswith("unreached")
-    ]
-    assert len(heights) == 2
-    assert heights[0] > heights[1] > axes.bbox.y1
 
 
 def test_bands_are_tinted_between_their_bounds_and_break_where_there_are_none():
@@ -204,21 +162,11 @@ def test_the_interval_of_perfect_scaling_is_tinted_and_named():
     assert "its 95 % interval" in words(axes)
 
 
-def test_normalised_curves_have_the_colours_of_their_models():
-    (axes,) = drawn(made_points.normalised_rows())
-    for name in ("fc_1024", "simple_cnn_base"):
-        assert look(axes, f"line: {name}").get_color() == NAMES[name].colour
-    # The line of perfect scaling is the same for both, and drawn once.
-    assert sum(line.get_label().startswith("perfect") for line in axes.lines) == 1
-    assert any("relative to batch size 2" in word for word in words(axes))
-
-
 def test_perfect_scaling_that_curves_share_is_one_line_wherever_their_points_lie():
     first, second = made_points.normalised_rows()[:3], made_points.normalised_rows()[3:]
     (axes,) = drawn([first[1], first[2], second[0], second[1]])
-    line = look(axes, "perfect: fc_1024")
     assert marks(axes, "perfect: fc_1024") == [(1, 2), (2, 1), (4, 0.5)]
-    assert to_hex(line.get_color()) == PERFECT
+    assert to_hex(look(axes, "perfect: fc_1024").get_color()) == PERFECT
     assert sum(line.get_label().startswith("perfect") for line in axes.lines) == 1
 
 
@@ -252,9 +200,6 @@ def test_of_many_curves_one_guide_is_drawn_and_no_band():
     expected = "perfect scaling of the middle curve where there are many"
     assert [text for text in texts if "perfect" in text] == [expected]
     assert not [part for part in axes.collections if part.get_label().startswith("band")]
-    # Shapes tell the curves apart in grey.
-    points = [line for line in axes.lines if line.get_label().startswith("points")]
-    assert len({line.get_marker() for line in points}) == 5
 
 
 def test_series_of_a_panel_differ_in_shape_however_many_a_figure_has():
@@ -293,17 +238,6 @@ def test_a_panel_of_one_point_is_not_drawn_beside_others():
     assert "Not drawn, for want of a second point: Other." in told(rows)
     (axes,) = drawn(lone)
     assert marks(axes, "points: simple_cnn_base") == [(1, 640)]
-
-
-def test_learning_rates_are_marked_at_powers_of_ten():
-    (axes,) = drawn(made_points.metaparameter_rows())
-    low, high = axes.get_ylim()
-    marked = [y for y in axes.get_yticks() if low <= y <= high]
-    assert len(marked) > 1
-    assert marked == [10.0 ** round(math.log10(y)) for y in marked]
-    written = [exponent_of(label.get_text()) for label in axes.get_yticklabels()]
-    assert written == [round(math.log10(y)) for y in axes.get_yticks()]
-    assert all(x == 2 ** round(math.log2(x)) for x in axes.get_xticks())
 
 
 SCATTER_ENDS = {"x_from": 10**-4.5, "x_to": 10**-0.5, "y_from": 1e-6, "y_to": 10.0}
@@ -357,15 +291,6 @@ def test_the_grid_stands_outcomes_side_by_side_in_a_column_a_batch_size():
     assert {y for path in bands.get_paths() for y in path.vertices[:, 1]} == {1e-4, 10.0}
 
 
-def test_lines_without_markers_differ_in_lightness():
-    ys = dict.fromkeys(("constant", "cosine", "linear"), (0.5, 0.1))
-    (axes,) = drawn(made_points.series_rows("curves", (1, 16), ys))
-    lines = [line for line in axes.lines if line.get_label().startswith("line: ")]
-    shades = [sum(to_rgb(line.get_color())) for line in lines]
-    assert shades == sorted(shades, reverse=True)
-    assert shades[0] - shades[1] > 0.3 < shades[1] - shades[2]
-
-
 def test_a_curve_of_one_measurement_is_a_dot():
     lone, *others = made_points.curve_rows()
     (axes,) = drawn([lone, *(row for row in others if row["series"] != lone["series"])])
@@ -388,9 +313,8 @@ def test_two_releases_share_a_colour_and_differ_in_fill_and_line():
     assert {"release made-up", "release other"} <= words(axes)
 
 
-@pytest.mark.parametrize("kind", ["steps_to_result", "metaparameter", "against"])
-def test_a_figure_may_mix_kinds(kind):
-    mixed = [row | {"panel_order": 2, "panel": "Other"} for row in made_points.ROWS_OF[kind]]
+def test_a_figure_may_mix_kinds():
+    mixed = made_points.steps_rows(panel_order=2, panel="Other")
     first, second = drawn([*made_points.best_rows(), *mixed])
     assert first.get_yscale() == "linear"
     assert second.get_yscale() == "log"

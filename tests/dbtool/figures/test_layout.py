@@ -27,7 +27,6 @@ from tests.dbtool.figures.made_points import (
     ROWS_OF,
     best_rows,
     points_of,
-    series_rows,
     steps_rows,
 )
 from tests.support.made_up import curve, write_shard
@@ -37,7 +36,6 @@ from tests.support.slow import quick_few
 KINDS = pytest.mark.parametrize(
     "kind", quick_few(ROWS_OF, {"steps_to_result", "metaparameter", "scatter", "grid", "curves"})
 )
-FEW_KINDS = pytest.mark.parametrize("kind", quick_few(ROWS_OF, {"steps_to_result", "grid"}))
 
 
 def figure_of(kind, width=None):
@@ -58,7 +56,7 @@ def is_beside(label, box):
 
 
 def laid_out(figure):
-    """All words of a figure with their boxes, but those along contours."""
+    """The boxes of all words of a figure but those along contours."""
     figure.draw_without_rendering()
     # Ticks beyond the ends of an axis are not drawn.
     beyond = {
@@ -71,15 +69,18 @@ def laid_out(figure):
     for text in figure.findobj(Text):
         shown = text.get_visible() and text.get_text().strip() and text not in beyond
         if shown and not text.get_rotation() % 90:
-            yield text.get_text(), text.get_window_extent()
+            yield text.get_window_extent()
 
 
 @pytest.mark.parametrize("width", quick_few([3.5, 13.0], {3.5}))
 @KINDS
 def test_no_words_overlap_or_leave_the_page(kind, width):
     figure = figure_of(kind, width)
+    assert figure.get_size_inches()[0] == pytest.approx(width)
+    caption = [text for text in figure.texts if text.get_fontsize() == CAPTION]
+    assert 0 < len(caption) <= 3
     # Boxes of lines that follow each other touch.
-    boxes = [box.padded(-0.5) for _, box in laid_out(figure)]
+    boxes = [box.padded(-0.5) for box in laid_out(figure)]
     for box in boxes:
         assert 0 <= box.x0 <= box.x1 <= figure.bbox.x1
         assert 0 <= box.y0 <= box.y1 <= figure.bbox.y1
@@ -90,13 +91,9 @@ def test_no_words_overlap_or_leave_the_page(kind, width):
         assert not axes.overlaps(other)
 
 
-@FEW_KINDS
-def test_a_figure_is_as_wide_as_asked_and_its_type_stays(kind):
-    narrow, wide = (figure_of(kind, width) for width in (3.5, 9.0))
-    assert narrow.get_size_inches()[0] == pytest.approx(3.5)
-    assert wide.get_size_inches()[0] == pytest.approx(9.0)
+def test_type_stays_and_panels_that_do_not_fit_beside_each_other_go_below():
+    narrow, wide = (figure_of("steps_to_result", width) for width in (3.5, 9.0))
     assert narrow.texts[0].get_fontsize() == wide.texts[0].get_fontsize()
-    # Panels that do not fit beside each other go below.
     assert {axes.get_subplotspec().colspan.start for axes in narrow.axes} == {0}
 
 
@@ -120,24 +117,6 @@ def _title(axes):
 def test_a_search_in_a_column_is_high_enough_for_its_stars():
     for figure in draw_parts(points_of(ROWS_OF["grid"]), find_figure("10"), FigureLayout(3.5)):
         assert figure.axes[0].get_window_extent().height / figure.dpi > 1.2
-
-
-def test_of_many_batch_sizes_the_first_alone_is_called_so():
-    ys = {f"Batch size {2**n:,}": (0.5, 0.1) for n in range(17)}
-    points = points_of(series_rows("curves", (1, 16), ys))
-    (figure,) = draw_parts(points, find_figure("curves"), FigureLayout(3.5))
-    texts = [each.get_text() for legend in figure.legends for each in legend.get_texts()]
-    assert texts[-17:] == ["Batch size 1", *(f"{2**n:,}" for n in range(1, 17))]
-    assert figure.get_size_inches()[1] < 3.5 + 1e-9
-
-
-@KINDS
-def test_a_caption_has_three_lines_at_most(kind):
-    for width in (4.6, 7.0):
-        figure = draw(points_of(ROWS_OF[kind]), find_figure(FIGURE_OF[kind]), FigureLayout(width))
-        caption = [text.get_text() for text in figure.texts if text.get_fontsize() == CAPTION]
-        assert "made-up" in " ".join(caption)
-        assert len(caption) <= 3
 
 
 @pytest.mark.parametrize(("panels", "expected"), [(7, [4, 3]), (13, [5, 5, 3])])
@@ -166,15 +145,6 @@ def test_the_same_points_give_the_same_bytes(kind, tmp_path):
     assert [path.name for path in first] == [f"{spec.name}.{name}" for name in formats]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert sorted((tmp_path / "a").iterdir()) == sorted(first)
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [("normalised", "FC 1024"), ("steps_to_result", "Nesterov momentum; validation error < 0.01")],
-)
-def test_what_panels_share_is_said_once(kind, words):
-    texts = [text for text, _ in laid_out(figure_of(kind))]
-    assert texts.count(words) == 1
 
 
 def line_colours(axes):
@@ -261,14 +231,11 @@ def test_the_denser_axis_is_widened():
     assert equal_octaves(*far, Size(3.0, 3.0)) == far
 
 
-def test_lines_are_as_wide_as_they_are_measured():
+def test_lines_are_as_wide_as_they_are_measured_and_none_ends_within_a_goal():
     text = "Where perfect scaling ends and the plateau begins"
     for line in lines_of(text, 1.2, 7.0):
         assert width_of(line, 7.0) <= 1.2 or " " not in line
     assert width_of(text, 14.0) == pytest.approx(2 * width_of(text, 7.0))
-
-
-def test_no_line_ends_within_a_goal():
     for width in (0.8, 1.2):
         assert "error < 0.01" in lines_of("Muon; validation error < 0.01", width, 7.0)[-1]
 
