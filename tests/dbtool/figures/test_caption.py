@@ -190,11 +190,6 @@ def test_figures_of_two_kinds_say_what_a_point_is_in_each():
 
 
 UNKNOWN = {"y": None, "steps": None, "is_unknown": True}
-BANDED = [
-    row | {"best_of": count, "panel_order": order, "trials": count}
-    for order, count in enumerate((30, 40), 1)
-    for row in banded_rows()
-]
 
 
 @pytest.mark.parametrize(
@@ -210,26 +205,33 @@ BANDED = [
         ([row | (UNKNOWN if row["x"] == 2 else {"is_unknown": False}) for row in steps_rows()],
          "Steps unknown, since the search ended first: Simple CNN on MNIST at batch size 2."),
         ([row | {"y": 0, "steps": 0} for row in steps_rows()[:2]], "Goal passed before step 1: "),
-        (BANDED, "counted, as many as all studies of a panel have (30 to 40), lies in"),
-        (banded_rows(), "has more trials, its point lies at the better end of the band"),
-        (banded_rows(), "The median of the best of k = 30 trials, diverged ones counted, lies"),
-        ([row | {"perfect_low": 1.0} for row in steps_rows()], "limit of the fitted curve"),
         ([row | {"perfect_low": 1.0} for row in steps_rows()], "passes below points with"),
     ],
 )  # fmt: skip
-def test_what_is_missing_and_what_tints_mean_is_told(rows, sentence):
+def test_what_is_missing_and_what_a_fitted_line_means_is_told(rows, sentence):
     releases = ",".join(dict.fromkeys(row["release"] for row in rows))
     figure = FIGURE_OF[rows[0]["kind"]]
     assert sentence in " ".join(caption(points_of(rows, release=releases), figure))
 
 
-def test_nothing_is_told_of_what_is_not_there():
+def test_what_a_band_means_is_told_where_there_is_one():
+    told = " ".join(caption(points_of(banded_rows()), "1"))
+    assert "The median of the best of k = 30 trials, diverged ones counted, lies" in told
+    assert "has more trials, its point lies at the better end of the band" in told
+    # Two panels, all of whose studies have as many trials as are compared.
+    even = [
+        row | {"best_of": count, "panel_order": order, "trials": count}
+        for order, count in enumerate((30, 40), 1)
+        for row in banded_rows()
+    ]
+    told = " ".join(caption(points_of(even), "1"))
+    assert "counted, as many as all studies of a panel have (30 to 40), lies in" in told
+    assert "more trials" not in told
     empty = {"best_of": None, "perfect_low": None, "perfect_high": None, "is_unknown": False}
     told = " ".join(caption(points_of([row | empty for row in banded_rows()]), "1"))
     assert "Goal not reached: Simple CNN on MNIST at batch size 16." in told
     for words in ("best of k", "interval", "unknown"):
         assert words not in told
-    assert "more trials" not in " ".join(caption(points_of(BANDED), "1"))
 
 
 def test_what_fills_names_only_commands_that_would():

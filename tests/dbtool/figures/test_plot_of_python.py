@@ -73,9 +73,6 @@ def test_a_notebook_shows_what_a_database_holds_and_what_to_ask_next(db):
     assert f"db.plot('steps', workload='{WORKLOAD}')" in calls
     for call in calls:
         assert eval(call, {"db": db}) is not None  # noqa: S307 (the calls that it proposes)
-
-
-def test_a_notebook_shows_that_a_database_is_closed(db):
     with dbtool.open(db.opened.name) as closed:
         pass
     assert "the database was closed" in closed._repr_html_()

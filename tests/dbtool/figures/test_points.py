@@ -17,22 +17,8 @@ from tests.support.made_up import write_shard
 CNN = "mnist/simple_cnn_base/nesterov_momentum"
 
 
-def rows(db, figure, **request):
-    return read_points(db, find_figure(figure), Request(**request)).rows
-
-
-def test_curves_without_data_are_told(db):
-    points = read_points(db, find_figure("4"), Request())
-    assert points.rows["series"].unique().to_list() == ["nesterov_momentum"]
-    assert points.left_out["panel"].to_list() == [
-        *["Simple CNN on MNIST"] * 2,
-        *["Shallow Transformer on LM1B"] * 3,
-        *["ResNet-8 on CIFAR-10"] * 2,
-    ]
-
-
 def test_without_names_workloads_with_one_goal_share_a_panel(db):
-    points = rows(db, "steps")
+    points = read_points(db, find_figure("steps"), Request()).rows
     panels = dict.fromkeys(zip(points["panel_order"], points["panel"], strict=True))
     named = ["simple_cnn_base on mnist with nesterov_momentum", "mnist with sgd"]
     assert list(panels) == list(enumerate(named, 1))
@@ -86,22 +72,13 @@ def test_every_file_says_what_it_was_made_from(db, tmp_path):
     assert b"CreationDate" not in contents
 
 
-@pytest.mark.parametrize(
-    ("word", "name"),
-    [
-        *((word, "figure_01") for word in ("figure_01", "1", "01")),
-        *(("Figure 3", "figure_03"), ("fig-4", "figure_04")),
-        *(("steps", "steps"), ("learning_rates", "learning-rates")),
-    ],
-)
-def test_a_figure_answers_to_its_name_and_its_number(word, name):
-    assert find_figure(word).name == name
-
-
-@pytest.mark.parametrize("word", ["figure_99", "0", "9z", "step", ""])
-def test_another_word_names_the_closest(word):
-    with pytest.raises(UsageError, match=r"unknown figure .* `dbtool plot --list`"):
-        find_figure(word)
+def test_a_figure_answers_to_its_name_and_its_number():
+    words = {"figure_01": "figure_01", "01": "figure_01", "Figure 3": "figure_03"}
+    for word, name in (words | {"learning_rates": "learning-rates"}).items():
+        assert find_figure(word).name == name
+    for word in ("figure_99", "9z", "step", ""):
+        with pytest.raises(UsageError, match="unknown figure"):
+            find_figure(word)
 
 
 def test_every_figure_has_a_query_that_can_be_given_as_an_argument():
