@@ -13,7 +13,6 @@ from matplotlib.markers import CARETRIGHTBASE
 
 from dbtool.core.errors import DbtoolError
 from dbtool.database import Database, open_database
-from dbtool.figures.caption import caption_of
 from dbtool.figures.drawing import draw, draw_parts
 from dbtool.figures.points import Points, Request, filled_query, read_points
 from dbtool.figures.specs import FigureLayout, find_figure
@@ -103,19 +102,6 @@ def test_bounds_are_arrows_and_names_are_never_cut(points):
     (bound,) = points.rows.filter(verdict="lower_bound")["x"]
     assert np.asarray(arrow.get_xdata()).item() > bound
     assert "hyperbola" in {line.get_label() for line in units.lines}
-
-
-def test_the_caption_says_what_points_are_and_the_axis_is_named_in_its_middle(points):
-    figure = draw(points, ATLAS)
-    figure.draw_without_rendering()
-    caption = " ".join(text.get_text() for text in reversed(figure.texts))
-    assert "an arrow a bound on it" in caption
-    assert "critical batch size of its fit" in caption
-    whole = " ".join(caption_of(points, ATLAS)).replace("\N{NO-BREAK SPACE}", " ")
-    assert "1 trial a study, diverged ones counted" in whole
-    axes = figure.axes[0]
-    name, axis = axes.xaxis.label.get_window_extent(), axes.spines.bottom.get_window_extent()
-    assert name.x0 + name.x1 == pytest.approx(axis.x0 + axis.x1, abs=4)
 
 
 def test_a_column_has_as_many_lines_a_picture_as_it_has_room_for(points):

@@ -87,15 +87,15 @@ FIGURES: dict[str, tuple[list[Curve], Callable[..., list[Point]], tuple[dict[str
     "figure_01": (published.FIGURE_1, steps, GOALS_AND_TRIALS),
     "figure_02": (published.FIGURE_2, steps, ({}, {"trials": 4}, {"goal": 0.02})),
     "figure_03": (published.FIGURE_3, normalised, FEW),
-    "figure_04": (published.FIGURE_4, steps, FEW),
-    "figure_05": (published.FIGURE_5, normalised, FEW),
-    "figure_06": (published.FIGURE_6, normalised, FEW),
+    "figure_04": (published.FIGURE_4, steps, ({},)),
+    "figure_05": (published.FIGURE_5, normalised, ({},)),
+    "figure_06": (published.FIGURE_6, normalised, ({},)),
     "figure_08": (published.FIGURE_8, effective, FEW),
     # All trials, also those past the hundredth.
     "figure_11": (published.FIGURE_11, best, ({}, {"trials": 5})),
     "solution-quality-zoomed": (published.FIGURE_11, best, ({}, {"trials": 5})),
     "training-set-steps": (published.of_split("train"), steps, FEW),
-    "test-set-steps": (published.of_split("test"), steps, FEW),
+    "test-set-steps": (published.of_split("test"), steps, ({},)),
     "trial-budget": (published.TRIAL_BUDGET, steps, ({}, {"goal": 0.0203})),
 }
 
