@@ -1,10 +1,13 @@
 """Files appear whole or not at all, and nothing stays of what killed processes were writing."""
 
+import contextlib
 import os
-import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from dbtool.core.files import finish, remove_unfinished, unfinished, whole_output, write_whole
 
@@ -19,14 +22,26 @@ with unfinished(pathlib.Path(sys.argv[1])) as (file, temporary):
 """
 
 BUILDING = """
-import pathlib, time
+import pathlib, sys, time
 from dbtool.core.files import whole_output
-with whole_output(pathlib.Path("{target}")) as path:
+with whole_output(pathlib.Path(sys.argv[1])) as path:
     path.mkdir()
     (path / "half").touch()
     print(path.parent.name, flush=True)
     time.sleep(600)
 """
+
+
+@contextlib.contextmanager
+def at_work(script: str, path: Path) -> Iterator[Any]:
+    """A process in the midst of its work, and the name of what it is writing."""
+    words = [sys.executable, "-c", script, str(path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
 
 
 def test_a_file_is_replaced_in_one_step(tmp_path):
@@ -55,25 +70,16 @@ def test_it_may_be_read_by_whom_the_person_lets(tmp_path):
 
 def test_what_is_left_of_killed_processes_goes_and_nothing_else(tmp_path):
     below = tmp_path / "a" / "b"
-    processes = [
-        subprocess.Popen([sys.executable, "-c", WRITING, below], stdout=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    try:
-        names = [process.stdout.readline().decode().strip() for process in processes]  # type: ignore[union-attr]
+    with at_work(WRITING, below) as (killed, left), at_work(WRITING, below) as (_, kept):
         (tmp_path / "file").touch()
         os.mkfifo(tmp_path / ".writing-pipe")
         remove_unfinished(tmp_path)
-        assert {path.name for path in below.iterdir()} == set(names)
-        processes[0].send_signal(signal.SIGKILL)
-        processes[0].wait()
+        assert {path.name for path in below.iterdir()} == {left, kept}
+        killed.kill()
+        killed.wait()
         remove_unfinished(tmp_path)
-        assert [path.name for path in below.iterdir()] == names[1:]
+        assert [path.name for path in below.iterdir()] == [kept]
         assert {path.name for path in tmp_path.iterdir()} == {"a", "file", ".writing-pipe"}
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
 
 
 def test_writers_lose_nothing_while_others_remove_what_is_left(tmp_path):
@@ -95,10 +101,7 @@ def test_writers_lose_nothing_while_others_remove_what_is_left(tmp_path):
 
 
 def test_folders_under_construction_are_removed_once_their_process_is_killed(tmp_path):
-    script = BUILDING.format(target=tmp_path / "killed")
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
-    try:
-        scratch = process.stdout.readline().decode().strip()  # type: ignore[union-attr]
+    with at_work(BUILDING, tmp_path / "killed") as (process, scratch):
         with whole_output(tmp_path / "a") as path:
             path.mkdir()
             (path / "file").write_text("contents")
@@ -110,6 +113,3 @@ def test_folders_under_construction_are_removed_once_their_process_is_killed(tmp
             path.write_text("contents")
         assert {path.name for path in tmp_path.iterdir()} == {"a", "b"}
         assert (tmp_path / "a" / "file").read_text() == (tmp_path / "b").read_text() == "contents"
-    finally:
-        process.kill()
-        process.communicate()
