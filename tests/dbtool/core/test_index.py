@@ -24,7 +24,7 @@ from dbtool.core.index import (
     check_columns,
     check_tables,
 )
-from dbtool.core.manifest import read_manifest
+from dbtool.core.manifest import Manifest, read_manifest
 from dbtool.core.release import load_shard, parse_index, read_release, shard_paths
 from dbtool.core.shards import Shard
 from dbtool.core.shards import write_shard as write
@@ -83,6 +83,12 @@ def test_other_contents_for_a_trial_clash(tmp_path):
     assert len(Index.of([first, shard(tmp_path, reaching(1), batch_size=2)]).studies) == 2
 
 
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Manifest, dict[str, pa.Table]]:
+    """What a sound release lists, and its tables."""
+    return read_release(write_shards(tmp_path_factory.mktemp("listed") / "release"))
+
+
 def changed(table: pa.Table, column: str, values: list[Any]) -> pa.Table:
     at = table.schema.get_field_index(column)
     return table.set_column(at, column, pa.array(values, table.schema.types[at]))
@@ -96,25 +102,21 @@ MANIFEST, FOLLOWS = "has other measurements than the manifest's list", "does not
 CONTRADICTIONS: list[tuple[str, str, Callable[[pa.Table], pa.Table]]] = [
     (TRIALS, MANIFEST, lambda table: table.slice(1)),
     (TRIALS, MANIFEST, filled("measurements", 1)),
-    (TRIALS, MANIFEST, filled("shard", "a")),
     (TRIALS, "has a null where every trial has a value", filled("measurements", None)),
     (TRIALS, "has a trial of unknown status", filled("status", "DONE")),
     (TRIALS, f"studies.parquet {FOLLOWS}", filled("status", "COMPLETE")),
     (STUDIES, "lists other studies than those of trials", lambda table: table.slice(1)),
-    (STUDIES, "lists other studies than those of trials", filled("batch_size", 7)),
     (STUDIES, FOLLOWS, lambda table: pa.concat_tables([table, table.slice(0, 1)])),
     (WORKLOADS, "studies.parquet is out of contract", lambda table: table.slice(1)),
-    (WORKLOADS, FOLLOWS, filled("studies", 9)),
     (WORKLOADS, FOLLOWS, filled("maximize", True)),
 ]
 
 
 @pytest.mark.parametrize(("name", "reason", "change"), CONTRADICTIONS)
-def test_tables_that_contradict_each_other_are_refused(folder, name, reason, change):
-    manifest, tables = read_release(folder)
-    tables[name] = change(tables[name])
+def test_tables_that_contradict_each_other_are_refused(listed, name, reason, change):
+    manifest, tables = listed
     with pytest.raises(TablesError, match=reason):
-        check_tables(tables, manifest.shards)
+        check_tables({**tables, name: change(tables[name])}, manifest.shards)
 
 
 def test_other_columns_are_refused():
@@ -139,27 +141,24 @@ def test_what_is_no_table_is_refused(folder):
 
 VALUES: dict[tuple[str, str], tuple[Any, ...]] = {
     (WORKLOADS, "workload"): ("a\x1b[31m", None),
-    (WORKLOADS, "dataset"): ("a\nb", " ", "", None),
-    (WORKLOADS, "metric"): (None, "made_up", "val_\x1b[31m"),
+    (WORKLOADS, "dataset"): ("a\nb", " ", ""),
+    (WORKLOADS, "metric"): (None, "made_up"),
     (WORKLOADS, "goal"): (math.nan, math.inf),
-    (WORKLOADS, "sparsity"): (2.0, None, math.nan),
+    (WORKLOADS, "sparsity"): (2.0, math.nan),
     (WORKLOADS, "definition"): ("[]", "{", "\0"),
     (STUDIES, "batch_size"): (0, -1),
-    (STUDIES, "train_steps"): (None, -1),
     (STUDIES, "search_space"): ("[]", None, "a", '{"a": 1}', '{"a":' * 2000),
     (STUDIES, "search"): ("1", "{}}"),
     (TRIALS, "metaparameters"): (None, "a", "[1]", '{"a": [1]}', '{"a": null}', "{}\n{}", ""),
-    (TRIALS, "producer"): (None, "a", "[]"),
+    (TRIALS, "producer"): (None, "[]"),
     (TRIALS, "steps"): (None, -1),
-    (TRIALS, "trial_id"): (None, -1),
-    (TRIALS, "measurements"): (None, -1),
 }
 
 
 @pytest.mark.parametrize(("name", "column"), VALUES)
-def test_values_out_of_contract_are_refused(folder, name, column):
+def test_values_out_of_contract_are_refused(listed, name, column):
     """Of every table, though all other rows are right."""
-    manifest, tables = read_release(folder)
+    manifest, tables = listed
     for value in VALUES[name, column]:
         rows = tables[name][column].to_pylist()
         wrong = {**tables, name: changed(tables[name], column, [*rows[:-1], value])}
