@@ -1,4 +1,4 @@
-"""What figures say: names and the colours that they are drawn in, captions and titles."""
+"""What figures say: names and the colours that they are drawn in, and captions."""
 
 import re
 
@@ -6,17 +6,16 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from dbtool import __version__
-from dbtool.figures.caption import caption_of, short_caption, title_of
+from dbtool.figures.caption import caption_of, short_caption
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
-from dbtool.figures.names import NAMES, form_a_sequence, goal_words, readable
+from dbtool.figures.names import NAMES, form_a_sequence, readable
 from dbtool.figures.points import Request, read_points, what_fills
 from dbtool.figures.specs import find_figure
 from dbtool.figures.style import (
     MARKERS,
     OTHER_COLOURS,
     SEQUENCE,
-    colours,
     page_colour,
     page_looks,
     sequence,
@@ -52,25 +51,12 @@ def test_every_workload_that_can_be_trained_has_a_readable_name():
     assert [name for name in WORKLOADS if "_" in readable(name)] == []
 
 
-def test_a_goal_is_said_as_one_reads_it():
-    strict = goal_words("val_classification_error", 0.01, inclusive=False)
-    assert strict == "validation error < 0.01"
-    inclusive = goal_words("test_average_precision", 0.3, inclusive=True)
-    assert inclusive == "test average precision ≥ 0.3"
-
-
 def test_names_that_differ_in_a_number_form_a_sequence():
     assert form_a_sequence(["0.2 epochs", "1 epoch", "10 epochs"])
     assert form_a_sequence(["5k steps", "1M steps"])
     assert form_a_sequence(["sparsity 0 %", "sparsity 90 %"])
     assert not form_a_sequence(["resnet_50", "vgg_11"])
     assert not form_a_sequence(["1"])
-
-
-def test_known_names_keep_their_colours_and_no_other_takes_them():
-    found = colours(["imagenet", "unheard of", "unseen"])
-    assert found["imagenet"] == NAMES["imagenet"].colour
-    assert len(set(found.values())) == 3
 
 
 def test_a_sequence_darkens_steadily():
@@ -168,17 +154,6 @@ def test_each_release_is_told_what_it_lacks_and_the_picture_names_no_commands():
         points, spec, panels_of(points, spec)
     )
     assert not any("`" in text.get_text() for text in draw(points, spec).texts)
-
-
-def test_a_workload_that_nobody_chose_is_in_the_title_and_told():
-    chosen = {"subject": "simple_cnn_base on mnist with sgd", "choice": "It has the most trials."}
-    points = points_of([row | chosen for row in scatter_rows()])
-    title = "Where trials reach the goal within one epoch: Simple CNN on MNIST with SGD"
-    spec = find_figure("9a")
-    assert title_of(points, spec) == title
-    assert "It has the most trials." in caption(points, "9a")
-    words = [text.get_text() for text in draw(points, spec).texts]
-    assert title in f"{words[1]} {words[0]}"
 
 
 def test_figures_of_two_kinds_say_what_a_point_is_in_each():

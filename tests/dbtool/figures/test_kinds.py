@@ -67,14 +67,6 @@ def test_a_metaparameter_at_a_border_has_a_ring_and_what_lies_beyond_is_shaded()
     assert told <= words(axes)
 
 
-def test_trials_are_drawn_by_their_outcomes():
-    (axes,) = drawn(made_points.scatter_rows())
-    assert marks(axes, "trials: goal achieved") == [(0.1, 0.01), (0.2, 0.05)]
-    assert marks(axes, "trials: goal not achieved") == [(0.001, 0.02)]
-    assert marks(axes, "trials: infeasible") == [(5.0, 1e-3), (8.0, 2e-4)]
-    assert marks(axes, "best: made-up") == [(0.1, 0.01)]
-
-
 def test_of_a_study_the_trial_that_was_first_stands_out_and_curves_without_trials_have_names():
     rows = made_points.study_rows()
     (axes,) = drawn(rows)
@@ -148,26 +140,6 @@ def test_a_band_of_one_point_is_a_bar_with_ends():
     ends = [line for line in axes.lines if line.get_label().startswith("band")]
     assert {line.get_marker() for line in ends} == {"_"}
     assert sorted(marks(axes, "band: simple_cnn_base")) == [(8, 150), (8, 200)]
-
-
-def test_the_interval_of_perfect_scaling_is_tinted_and_named():
-    rows = [
-        row | {"perfect_low": 600 / row["x"], "perfect_high": 680 / row["x"]}
-        for row in made_points.steps_rows()
-    ]
-    (axes,) = drawn(rows)
-    (tint,) = [p for p in axes.collections if p.get_label() == "perfect_band: simple_cnn_base"]
-    corners = {(x, y) for path in tint.get_paths() for x, y in path.vertices.tolist()}
-    assert corners == {(x, y / x) for x in (1, 2, 4, 8, 16) for y in (600, 680)}
-    assert "its 95 % interval" in words(axes)
-
-
-def test_perfect_scaling_that_curves_share_is_one_line_wherever_their_points_lie():
-    first, second = made_points.normalised_rows()[:3], made_points.normalised_rows()[3:]
-    (axes,) = drawn([first[1], first[2], second[0], second[1]])
-    assert marks(axes, "perfect: fc_1024") == [(1, 2), (2, 1), (4, 0.5)]
-    assert to_hex(look(axes, "perfect: fc_1024").get_color()) == PERFECT
-    assert sum(line.get_label().startswith("perfect") for line in axes.lines) == 1
 
 
 def test_perfect_scaling_that_some_curves_share_is_one_line():
@@ -276,28 +248,6 @@ def test_a_search_without_momentum_has_no_contours():
     assert not len(axes.get_yticks())
 
 
-def test_the_grid_stands_outcomes_side_by_side_in_a_column_a_batch_size():
-    rates, momenta = drawn(made_points.grid_rows())
-    achieved = [x for x, _ in marks(rates, "trials: goal achieved")]
-    (missed,) = [x for x, _ in marks(rates, "trials: goal not achieved")]
-    (broken,) = [x for x, _ in marks(rates, "trials: infeasible")]
-    assert missed == 64
-    for x, size in ((achieved[0], 64), (achieved[1], 128), (broken, 128)):
-        assert x != size
-        assert abs(math.log2(x / size)) < 0.5
-    assert [y for _, y in marks(momenta, "best: made-up")] == [0.05, 0.02]
-    (bands,) = [part for part in rates.collections if part.get_label() == "searched range"]
-    assert len(bands.get_paths()) == 2
-    assert {y for path in bands.get_paths() for y in path.vertices[:, 1]} == {1e-4, 10.0}
-
-
-def test_a_curve_of_one_measurement_is_a_dot():
-    lone, *others = made_points.curve_rows()
-    (axes,) = drawn([lone, *(row for row in others if row["series"] != lone["series"])])
-    assert look(axes, f"line: {lone['series']}").get_marker() == "o"
-    assert look(axes, f"line: {others[-1]['series']}").get_marker() == "None"
-
-
 def test_two_releases_share_a_colour_and_differ_in_fill_and_line():
     second = {"release": "other", "release_order": 2}
     rows = [*made_points.steps_rows(), *made_points.steps_rows(**second)]
@@ -311,10 +261,3 @@ def test_two_releases_share_a_colour_and_differ_in_fill_and_line():
     ]
     assert fills == [first.get_color(), "white"]
     assert {"release made-up", "release other"} <= words(axes)
-
-
-def test_a_figure_may_mix_kinds():
-    mixed = made_points.steps_rows(panel_order=2, panel="Other")
-    first, second = drawn([*made_points.best_rows(), *mixed])
-    assert first.get_yscale() == "linear"
-    assert second.get_yscale() == "log"

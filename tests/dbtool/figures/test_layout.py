@@ -5,7 +5,6 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -22,13 +21,7 @@ from dbtool.figures.points import Request
 from dbtool.figures.scales import Size, Span, equal_octaves, set_scales, span_of
 from dbtool.figures.specs import DATA_FORMATS, FIGURES, FORMATS, FigureLayout, find_figure
 from dbtool.figures.style import CAPTION
-from tests.dbtool.figures.made_points import (
-    FIGURE_OF,
-    ROWS_OF,
-    best_rows,
-    points_of,
-    steps_rows,
-)
+from tests.dbtool.figures.made_points import FIGURE_OF, ROWS_OF, points_of, steps_rows
 from tests.support.made_up import curve, write_shard
 from tests.support.slow import quick_few
 
@@ -171,18 +164,6 @@ def test_panels_with_a_part_of_a_sequence_have_its_colours():
     assert line_colours(part).items() < line_colours(whole).items()
 
 
-def test_a_heading_breaks_where_its_subject_begins():
-    rows = [row | {"subject": "simple_cnn_base on mnist with sgd"} for row in best_rows()]
-    points = points_of(rows)
-    spec = msgspec.structs.replace(find_figure("figure_11"), title="Best values, by the budget")
-    narrow, wide = (
-        {text.get_text() for text in draw(points, spec, FigureLayout(width)).texts}
-        for width in (4.6, 9.0)
-    )
-    assert {"Best values, by the budget:", "Simple CNN on MNIST with SGD"} <= narrow
-    assert "Best values, by the budget: Simple CNN on MNIST with SGD" in wide
-
-
 def test_a_title_without_spaces_stays_over_its_panel():
     rows = [
         row | {"panel": "a/very/long/path/" * 8 + str(place), "panel_order": place}
@@ -197,15 +178,6 @@ def test_a_title_without_spaces_stays_over_its_panel():
     )
     assert len(first) > 1
     assert not any(one.overlaps(other) for one in first for other in second)
-
-
-def test_long_words_along_an_axis_take_two_lines():
-    rows = [
-        row | {"y_label": "Steps of the learning rate's decay, as a share of the most searched"}
-        for row in ROWS_OF["grid"]
-    ]
-    label = draw(points_of(rows), find_figure(FIGURE_OF["grid"])).axes[0].get_ylabel()
-    assert label.count("\n") == 1
 
 
 @pytest.mark.parametrize("scale", ["log2", "log10"])
