@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dbtool.core.footer import Footer, FooterError, decode_footer, encode_footer
@@ -51,11 +51,13 @@ def test_no_value_breaks_it(path, value):
 
 
 @given(st.binary(max_size=40))
+@example(b'{"shard_format": 2}')
+@example(b'{"shard_format": 1e99}')
+@example(b"[" * 100_000)
 def test_no_bytes_break_it(value):
-    with pytest.raises(FooterError):
-        decode_footer(value)
-    with pytest.raises(FooterError):
-        decode_footer(encode_footer(shard_footer(TRIALS)) + b"x" + value)
+    for text in (value, encode_footer(shard_footer(TRIALS)) + b"x" + value):
+        with pytest.raises(FooterError, match="its footer is out of contract"):
+            decode_footer(text)
 
 
 @pytest.mark.parametrize(
@@ -64,10 +66,8 @@ def test_no_bytes_break_it(value):
         (("shard_format",), 99, "its shard format is 99 and this dbtool reads"),
         (("trials",), [], "it lists no trials"),
         (("trials",), SOUND["trials"] * 2, "it lists trial 0 after trial 0"),
-        (("trials", 0, "trial_id"), True, "trial_id is true, and should be a whole number"),
         (("trials", 0, "steps"), -1, "trials.0.steps is -1, and should be a whole number from 0"),
         (("study", "workload", "metric"), "loss", "metric 'loss' is none of the columns"),
-        (("study", "workload", "sparsity"), 1, "should be a number from 0 below 1"),
         (("study", "workload", "workload"), "x" * 241, "is too long"),
         (("study", "workload", "workload"), " ", "is not a name that can be printed"),
         (("study", "workload", "model"), "\x1b[31mred", "'\\x1b[31mred' is not a name that can"),
@@ -79,12 +79,6 @@ def test_reasons(path, value, reason):
         decode_footer(changed(path, value))
     assert reason in str(caught.value)
     assert str(caught.value).isprintable()
-
-
-@pytest.mark.parametrize("text", ['{"shard_format": 2}', "[" * 100_000, '{"shard_format": 1e99}'])
-def test_what_is_no_footer(text):
-    with pytest.raises(FooterError, match="its footer is out of contract"):
-        decode_footer(text.encode())
 
 
 def replaced(footer: Footer, **workload: Any) -> Footer:
