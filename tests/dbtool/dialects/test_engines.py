@@ -8,15 +8,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-import sqlglot
-from sqlglot import exp
 
 from dbtool.core.errors import UsageError
 from dbtool.core.manifest import About, read_manifest
 from dbtool.core.resources import query
 from dbtool.dialects.expansion import namespace
-from dbtool.dialects.translation import DIALECTS, translated
-from dbtool.store.questions import analyses, query_text
+from dbtool.dialects.translation import translated
+from dbtool.store.questions import analyses
 from tests.support.documents import blocks
 from tests.support.engines import ENGINES, Run, engine
 from tests.support.made_up import curve, write_shard
@@ -25,19 +23,6 @@ from tests.support.slow import quick_few
 from tests.support.spark import open_spark
 
 ABOUT = [About(release="my-release")]
-TABLES = {"workloads", "studies", "trials", "measurements"}
-
-
-@pytest.mark.parametrize("dialect", quick_few(DIALECTS, {"spark"}))
-# Polars runs the others below.
-@pytest.mark.parametrize("name", quick_few(analyses(), {"best_curves", "efficiency", "luck"}))
-def test_it_reads_tables_of_the_release_alone(name, dialect):
-    generator = DIALECTS[dialect].generator
-    query = sqlglot.parse_one(translated(query_text(name), dialect, ABOUT), dialect=generator)
-    parts = {each.alias for each in query.find_all(exp.CTE)}
-    read = {each for each in query.find_all(exp.Table) if each.name not in parts or each.db}
-    assert {each.db for each in read} == {"my_release"}
-    assert {each.name for each in read} <= TABLES
 
 
 def test_releases_whose_tables_would_have_one_name_are_refused():
@@ -65,21 +50,19 @@ def test_a_value_that_a_join_does_not_always_share_stays():
 
 
 @pytest.mark.parametrize(
-    ("text", "dialect", "reason"),
+    ("text", "reason"),
     [
-        ("SELECT 1", "sqlite", "unknown dialect 'sqlite'; there are spark, polars"),
-        ("SELECT 1; SELECT 2", "spark", "only one SELECT statement"),
-        ("SELECT FROM WHERE", "spark", "the query has no translation to spark: "),
-        ("SELECT nothing FROM trials", "spark", "no translation to spark: .*nothing"),
-        ("SELECT $goal", "spark", r"needs a value for \$goal: give it with `--param goal=VALUE`"),
-        ("FROM duckdb_views()", "spark", r"duckdb_views\(\) has no counterpart"),
-        ("FROM steps_to_result(NULL)", "spark", "is called with 1 values"),
-        ("WITH RECURSIVE a AS (SELECT 1) FROM a", "spark", "WITH RECURSIVE has no counterpart"),
+        ("SELECT 1; SELECT 2", "only one SELECT statement"),
+        ("SELECT nothing FROM trials", "no translation to spark: .*nothing"),
+        ("SELECT $goal", r"needs a value for \$goal: give it with `--param goal=VALUE`"),
+        ("FROM duckdb_views()", r"duckdb_views\(\) has no counterpart"),
+        ("FROM steps_to_result(NULL)", "is called with 1 values"),
+        ("WITH RECURSIVE a AS (SELECT 1) FROM a", "WITH RECURSIVE has no counterpart"),
     ],
 )
-def test_what_has_no_translation_is_told(text, dialect, reason):
+def test_what_has_no_translation_is_told(text, reason):
     with pytest.raises(UsageError, match=reason) as refused:
-        translated(text, dialect, ABOUT)
+        translated(text, "spark", ABOUT)
     assert "\n" not in str(refused.value)
 
 
