@@ -12,7 +12,7 @@ from dbtool.analysis.searches import ranks_around_median
 from dbtool.database import Database, open_database
 from dbtool.figures.caption import caption_of
 from dbtool.figures.points import Request, read_points
-from dbtool.figures.specs import FIGURES, find_figure
+from dbtool.figures.specs import find_figure
 from tests.support.figure_points import figure_points
 from tests.support.made_up import curve, write_shard
 
@@ -196,13 +196,3 @@ def test_bands_against_sparsity_are_those_against_batch_size(db):
     assert any(high is not None for _, high in against.values())
     bare = figure_points(db, "sparsity-against")
     assert {point["best_of"] for point in bare} == {None}
-
-
-def test_figures_whose_points_are_the_best_of_searches_take_bands():
-    of_trials = {"scatter", "grid", "curves"}
-    of_searches = [spec for spec in FIGURES if spec.kind not in of_trials]
-    without = {spec.name for spec in of_searches if not spec.takes("bands")}
-    # Label smoothings share a search, schedules are compared as the data come, and the atlas has
-    # intervals.
-    assert without == {"atlas", "figure_07", "schedule-comparison"}
-    assert not any(spec.takes("bands") for spec in FIGURES if spec.kind in of_trials)

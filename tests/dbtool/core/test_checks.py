@@ -37,8 +37,6 @@ class Plan(Struct):
     [
         (b'{"first": {"steps": -1}}', "first.steps is -1, and should be a whole number from 0"),
         (b'{"first": {}}', "first has no steps"),
-        (b"{}", "it has no first"),
-        (b"[3]", "it is [3], and should be a table of names and values"),
         (b'{"first": {"steps": 1, "rat": 2}}', 'first knows no "rat"; closest: rate'),
         (b'{"first": {"steps": 1, "rate": 0}}', "first.rate is 0, and should be a rate such as"),
         (b'{"first": {"steps": 1, "kind": "c"}}', 'first.kind is "c", and should be one of a, b'),
@@ -50,7 +48,6 @@ class Plan(Struct):
             b'{"first": "", "others": {"y": {"steps": "\\u001b"}}}',
             r'others.y.steps is "\u001b", and',
         ),
-        (b'{"first": ', "it is not readable JSON"),
         (b'{"first": ' * 100_000, "it is not readable JSON"),
         (b"9" * 5000, "it is not readable JSON"),
     ],

@@ -9,7 +9,7 @@ from dbtool import __version__
 from dbtool.figures.caption import caption_of, short_caption
 from dbtool.figures.drawing import draw
 from dbtool.figures.kinds import panels_of
-from dbtool.figures.names import NAMES, form_a_sequence, readable
+from dbtool.figures.names import NAMES, readable
 from dbtool.figures.points import Request, read_points, what_fills
 from dbtool.figures.specs import find_figure
 from dbtool.figures.style import (
@@ -49,14 +49,6 @@ def test_names_are_readable_and_on_one_line(text, called):
 
 def test_every_workload_that_can_be_trained_has_a_readable_name():
     assert [name for name in WORKLOADS if "_" in readable(name)] == []
-
-
-def test_names_that_differ_in_a_number_form_a_sequence():
-    assert form_a_sequence(["0.2 epochs", "1 epoch", "10 epochs"])
-    assert form_a_sequence(["5k steps", "1M steps"])
-    assert form_a_sequence(["sparsity 0 %", "sparsity 90 %"])
-    assert not form_a_sequence(["resnet_50", "vgg_11"])
-    assert not form_a_sequence(["1"])
 
 
 def test_a_sequence_darkens_steadily():

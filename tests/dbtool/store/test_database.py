@@ -6,9 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -29,21 +27,6 @@ db.close()
 with dbtool.open(sys.argv[1]) as again:
     print(again.sql("SELECT 1").rows())
 """
-
-
-def test_what_the_database_holds(db):
-    assert db.releases()["release"].to_list() == ["first", "second"]
-    named = db.workloads().select("release", "workload").rows()
-    assert named == [("first", DIGITS), ("first", LETTERS), ("second", DIGITS)]
-    assert db.studies("digits/*", release="first")["batch_size"].to_list() == [8, 64]
-    assert db.studies().height == 5
-    size: Any = np.int64(64)
-    trials = db.trials(DIGITS, batch_size=size, release="second")
-    assert trials.select("trial_id", "status", "learning_rate", "momentum").rows() == [
-        (0, "COMPLETE", 0.01, 0.5),
-        (1, "COMPLETE", 0.1, 0.9),
-        (2, "INFEASIBLE", 9.0, 0.9),
-    ]
 
 
 def test_steps_to_result(db):

@@ -56,12 +56,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_patterns_and_lists_name_workloads(db):
-    for named in ("digits/*", "*/sgd", "*", [WORKLOAD], ["*", WORKLOAD]):
-        found = db.steps(named, goal=0.1).select("workload", "batch_size", "steps").rows()
-        assert found == [(WORKLOAD, 10, 40), (WORKLOAD, 20, 44)]
-
-
 def best(db: Database, metric: str | None = None, **budget: Any) -> list[tuple[Any, ...]]:
     found = db.best(WORKLOAD, metric=metric, **budget)
     return found.select("batch_size", "value", "step", "trial_id", "trials").rows()

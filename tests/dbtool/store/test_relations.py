@@ -67,11 +67,3 @@ def test_a_copy_that_is_damaged_or_old_is_made_again(folder):
     kept.rename(folder / "old.duckdb")
     assert made() == first
     assert [*folder.iterdir()] == [kept]
-
-
-def test_a_copy_that_cannot_be_read_is_done_without(folder):
-    first = made()
-    [kept] = folder.iterdir()
-    kept.unlink()
-    kept.mkdir()
-    assert made() == first

@@ -97,9 +97,6 @@ def test_views_tell_what_the_shards_say(tmp_path):
     ]
     write_shard(tmp_path, workload="some/digits/fc_8/sgd", batch_size=2, goal=0.2, trials=trials)
     with open_database(tmp_path) as db:
-        assert db.sql("SELECT release, workloads, studies, trials FROM releases").rows() == [
-            ("made-up", 1, 1, 3)
-        ]
         columns = "collection, dataset, model, optimizer, metric, goal, maximize, studies, trials"
         assert db.sql(f"SELECT {columns}, measurements FROM workloads").rows() == [
             ("some", "digits", "fc_8", "sgd", ERROR, 0.2, False, 1, 3, 42)
