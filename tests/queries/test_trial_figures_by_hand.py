@@ -134,26 +134,6 @@ def test_two_releases_are_read_at_the_batch_size_that_both_have(db):
     assert alone == (128,)
 
 
-def test_learning_curves_of_two_releases_share_their_batch_sizes(db):
-    columns = "series, series_order, release, release_order, trial_id, x, y, read_off"
-    found = rows(db, "curves", f"panel_order, {columns}", release="first,second", workloads=(CNN,))
-    errors = [row[1:] for row in found if row[0] == 4]
-    assert errors == [
-        ("Batch size 128", 1, "first", 1, 5, 30 / 8, 0.05, True),
-        ("Batch size 128", 1, "first", 1, 5, 40 / 8, 0.2, False),
-        ("Batch size 512", 2, "first", 1, 5, 10 / 2, 0.05, True),
-        ("Batch size 512", 2, "first", 1, 5, 40 / 2, 0.2, False),
-        ("Batch size 512", 2, "second", 2, 5, 20 / 2, 0.05, True),
-        ("Batch size 512", 2, "second", 2, 5, 40 / 2, 0.2, False),
-    ]
-    # There are no test errors: a row says so for each curve.
-    assert [row[1:] for row in found if row[0] == 6] == [
-        ("Batch size 128", 1, "first", 1, 5, None, None, False),
-        ("Batch size 512", 2, "first", 1, 5, None, None, False),
-        ("Batch size 512", 2, "second", 2, 5, None, None, False),
-    ]
-
-
 FIGURES = ("figure_09a", "figure_10", "search-space-resnet", "sparsity-scatter")
 ANY_WORKLOADS = ("scatter", "search-space", "reading", "curves", "learning-curves")
 

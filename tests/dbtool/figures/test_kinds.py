@@ -1,6 +1,4 @@
 import math
-import re
-from unicodedata import normalize
 
 import pytest
 from matplotlib.colors import to_hex
@@ -41,12 +39,6 @@ def marks(axes, label):
 def look(axes, label):
     (line,) = [line for line in axes.lines if line.get_label() == label]
     return line
-
-
-def exponent_of(text):
-    """-3 of the text 10⁻³; None where it is no power of ten."""
-    plain = normalize("NFKC", text).replace("\N{MINUS SIGN}", "-")
-    return int(plain[2:]) if plain != text and re.fullmatch(r"10-?\d+", plain) else None
 
 
 def words(axes):
@@ -142,21 +134,6 @@ def test_a_band_of_one_point_is_a_bar_with_ends():
     assert sorted(marks(axes, "band: simple_cnn_base")) == [(8, 150), (8, 200)]
 
 
-def test_perfect_scaling_that_some_curves_share_is_one_line():
-    rows = made_points.steps_rows()
-    shared = [row | {"series": "fc_1024", "series_order": 2} for row in rows[1:]]
-    apart = [
-        row | {"series": "fc_64_64_64", "series_order": 3, "perfect": 2 * row["perfect"]}
-        for row in rows
-    ]
-    (axes,) = drawn(rows + shared + apart)
-    lines = [line for line in axes.lines if line.get_label().startswith("perfect")]
-    assert [(line.get_label(), line.get_color()) for line in lines] == [
-        ("perfect: simple_cnn_base", PERFECT),
-        ("perfect: fc_64_64_64", NAMES["fc_64_64_64"].colour),
-    ]
-
-
 def test_of_many_curves_one_guide_is_drawn_and_no_band():
     rows = [
         row | {"series": f"fc_{place}", "series_order": place, "perfect": place * row["perfect"]}
@@ -228,16 +205,6 @@ def test_axes_end_where_the_rows_say_and_what_lies_beyond_is_told(rows, ends):
     found = dict(zip(SCATTER_ENDS, (*axes.get_xlim(), *axes.get_ylim()), strict=True))
     assert {name: found[name] for name in ends} == pytest.approx(ends)
     assert "2 points lie beyond the axes (see the CSV)." in told(rows)
-
-
-def test_contours_join_equal_effective_learning_rates():
-    (axes,) = drawn(made_points.scatter_rows())
-    rates = {round(math.log10(x / y), 6) for x, y in marks(axes, "contours")}
-    assert len(rates) > 2
-    assert rates == {round(rate) for rate in rates}
-    named = {exponent_of(text.get_text()) for text in axes.texts} - {None}
-    assert named <= rates
-    assert named
 
 
 def test_a_search_without_momentum_has_no_contours():

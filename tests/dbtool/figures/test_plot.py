@@ -79,20 +79,17 @@ def test_data_writes_the_rows_alone_in_every_kind_of_file(dbtool, tmp_path):
     assert (tmp_path / "drawn" / "figure_03.csv").read_bytes() == (tmp_path / names[0]).read_bytes()
 
 
-def test_a_picture_of_other_points_is_told(dbtool, tmp_path):
+def test_pictures_of_other_points_are_told(dbtool, tmp_path):
     words = ("steps", "--out", ".", "--workload")
     dbtool(*words, SMALL, "--format", "svg")
     assert "steps.svg" not in dbtool(*words, SMALL, "--data", "csv").errors
     told = dbtool(*words, MEDIUM, "--data", "csv").errors
     assert "steps.svg shows points of an earlier run: draw it again" in told
-    # So is one of a figure that now has no points.
+    # So is one of a figure that now has no points, and one a panel for a column of print.
     (tmp_path / "optimizers.svg").write_text("drawn from another database")
     told = dbtool("optimizers", *words[1:], SMALL, code=1).errors
     assert "optimizers.svg shows points of an" in told
-
-
-def test_a_column_has_a_picture_a_panel_and_those_of_an_earlier_run_are_told(dbtool):
-    words = ("search-space", "--out", ".", "--workload")
+    words = ("search-space", *words[1:])
     pictures = [f"search-space-{n}.png" for n in (1, 2)]
     assert dbtool(*words, CNN, "--width", "3.5").output.split() == [*pictures, "search-space.csv"]
     done = dbtool(*words, SMALL)

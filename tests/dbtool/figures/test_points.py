@@ -10,12 +10,9 @@ from dbtool.core.catalog import figure_curves
 from dbtool.core.errors import UsageError
 from dbtool.database import open_database
 from dbtool.figures.batch import write_figure
-from dbtool.figures.points import NoDataError, Request, filled_query, read_points
+from dbtool.figures.points import Request, filled_query, read_points
 from dbtool.figures.specs import FIGURES, find_figure
 from tests.support.made_up import write_shard
-
-CNN = "mnist/simple_cnn_base/nesterov_momentum"
-
 
 def test_without_names_workloads_with_one_goal_share_a_panel(db):
     points = read_points(db, find_figure("steps"), Request()).rows
@@ -43,13 +40,6 @@ def test_text_in_a_query_is_quoted():
     text = filled_query(find_figure("steps"), Request(release="o'clock", workloads=("a", "b")))
     assert "'o''clock'::VARCHAR" in text
     assert "['a', 'b']::VARCHAR[]" in text
-
-
-def test_an_empty_figure_names_what_would_fill_it(db):
-    request = Request(release="none such", trainable=frozenset({CNN}))
-    with pytest.raises(NoDataError, match=r"published release .* `dbtool produce mnist/") as told:
-        read_points(db, find_figure("1"), request)
-    assert told.value.exit_code == 1
 
 
 def test_every_file_says_what_it_was_made_from(db, tmp_path):
