@@ -49,8 +49,7 @@ def points(db: Database) -> Points:
     return read_points(db, ATLAS, Request())
 
 
-def test_a_line_is_a_workload_of_a_release_with_what_scaling_tells_of_it(db):
-    points = read_points(db, ATLAS, Request())
+def test_a_line_is_a_workload_of_a_release_with_what_scaling_tells_of_it(db, points):
     lines = points.rows.filter(kind="forest")
     drawn = {(row["release"], row["workload"]): row for row in lines.iter_rows(named=True)}
     assert list(drawn) == sorted(drawn, key=lambda name: (name[0], drawn[name]["x"]))
@@ -71,8 +70,8 @@ def test_a_line_is_a_workload_of_a_release_with_what_scaling_tells_of_it(db):
     }
 
 
-def test_planted_hyperbolas_fall_on_one_curve(db):
-    rows = read_points(db, ATLAS, Request()).rows.filter(kind="units")
+def test_planted_hyperbolas_fall_on_one_curve(points):
+    rows = points.rows.filter(kind="units")
     assert set(rows["workload"]) == {"digits/fc_64/sgd", "digits/fc_64/adam"}
     assert rows.height == 18
     for x, y in rows.select("x", "y").iter_rows():

@@ -74,15 +74,6 @@ def test_another_definition_of_a_study_clashes(tmp_path, study, reason):
     assert str(caught.value).startswith(f"{second.path} contradicts the other shards: its study")
 
 
-def test_other_contents_for_a_trial_clash(tmp_path):
-    first = shard(tmp_path, reaching(0), reaching(1))
-    second = shard(tmp_path, reaching(1, last=0.2), reaching(2))
-    with pytest.raises(ClashError, match=f"its trial 1 is already there from {first.path}, whose"):
-        Index.of([first, second])
-    # Of another study it is another trial.
-    assert len(Index.of([first, shard(tmp_path, reaching(1), batch_size=2)]).studies) == 2
-
-
 @pytest.fixture(scope="module")
 def listed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Manifest, dict[str, pa.Table]]:
     """What a sound release lists, and its tables."""
