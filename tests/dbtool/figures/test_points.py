@@ -1,5 +1,4 @@
 import csv
-import xml.etree.ElementTree as ET
 from io import StringIO
 
 import pytest
@@ -13,6 +12,7 @@ from dbtool.figures.batch import write_figure
 from dbtool.figures.points import Request, filled_query, read_points
 from dbtool.figures.specs import FIGURES, find_figure
 from tests.support.made_up import write_shard
+
 
 def test_without_names_workloads_with_one_goal_share_a_panel(db):
     points = read_points(db, find_figure("steps"), Request()).rows
@@ -42,20 +42,16 @@ def test_text_in_a_query_is_quoted():
     assert "['a', 'b']::VARCHAR[]" in text
 
 
-def test_every_file_says_what_it_was_made_from(db, tmp_path):
+def test_files_say_what_they_were_made_from(db, tmp_path):
     points = read_points(db, find_figure("1"), Request())
-    written = write_figure(points, find_figure("1"), tmp_path, ["png", "svg", "pdf"])
-    png, svg, pdf = written.files
+    written = write_figure(points, find_figure("1"), tmp_path, ["png", "pdf"])
+    png, pdf = written.files
     with Image.open(png) as image:
         assert image.info["SQL"] == points.sql
         assert image.info["Release"] == "made-up"
         assert image.info["Rows"] == "3"
         assert image.info["Version"] == f"dbtool {__version__}"
         assert round(image.info["dpi"][0]) == 200
-    elements = list(ET.parse(svg).iter())  # noqa: S314 (our own file)
-    words = {element.text or "" for element in elements}
-    assert {points.sql, "Release: made-up", "Rows: 3", f"Version: dbtool {__version__}"} <= words
-    assert not any("date" in element.tag for element in elements)
     contents = pdf.read_bytes()
     assert f"Release: made-up; Rows: 3; Version: dbtool {__version__}".encode() in contents
     assert b"steps_points" in contents
