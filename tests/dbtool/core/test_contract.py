@@ -47,7 +47,7 @@ def test_the_catalog_has_the_published_totals_and_names_every_workload_of_the_ta
     assert list(known) == sorted({study.workload for study in studies})
     assert sum(len(workload.studies) for workload in catalog()) == 454
     subset = known["mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"]
-    assert (subset.metric, subset.goal, subset.maximize) == ("val_classification_error", 0.02, False)
+    assert (subset.metric, subset.goal) == ("val_classification_error", 0.02)
     assert subset.train_examples == 6_875
     assert subset.batch_sizes == (*(2**k for k in range(13)), 6_875)
     assert Counter(workload.collection for workload in catalog()) == {

@@ -199,11 +199,11 @@ def test_a_flipped_byte_of_a_page_is_found_without_a_hash(tmp_path):
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
     rows = 10**6
-    losses = np.random.default_rng(1).random(rows, np.float32)
-    trial = np.zeros(rows, np.int32)
-    table = pa.table({"trial_id": trial, "step": np.arange(rows), "batch_cross_entropy_error": losses})
     footer = shard_footer([(0, "COMPLETE", {}, [{"step": rows}])])
-    told = f"could not write a shard into {re.escape(str(tmp_path))}.*: File too large; free some space"
+    losses = np.random.default_rng(1).random(rows, np.float32)
+    columns = {"trial_id": np.zeros(rows, np.int32), "step": np.arange(rows)}
+    table = pa.table({**columns, "batch_cross_entropy_error": losses})
+    told = f"could not write a shard into {re.escape(str(tmp_path))}.*: File too large; free some"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
     try:
