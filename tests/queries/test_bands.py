@@ -181,18 +181,3 @@ def test_bands_of_relative_steps_are_divided_by_the_same_steps(searched):
             assert relative[size][end] == wanted
     bare = figure_points(db, "relative-steps", bands=False)
     assert {point["band_high"] for point in bare} == {None}
-
-
-def test_bands_against_sparsity_are_those_against_batch_size(db):
-    against, steps = (
-        {
-            (point["workload"], point["batch_size"]): (point["band_low"], point["band_high"])
-            for point in figure_points(db, f"sparsity-{figure}", bands=True)
-            if point["x"] is not None
-        }
-        for figure in ("against", "steps")
-    )
-    assert against == steps
-    assert any(high is not None for _, high in against.values())
-    bare = figure_points(db, "sparsity-against")
-    assert {point["best_of"] for point in bare} == {None}

@@ -164,6 +164,21 @@ def test_steps_against_sparsity(releases, db):
     agree(figure_points(db, "sparsity-against"), expected)
 
 
+def test_bands_against_sparsity_are_those_against_batch_size(db):
+    against, by_size = (
+        {
+            (point["workload"], point["batch_size"]): (point["band_low"], point["band_high"])
+            for point in figure_points(db, f"sparsity-{figure}", bands=True)
+            if point["x"] is not None
+        }
+        for figure in ("against", "steps")
+    )
+    assert against == by_size
+    assert any(high is not None for _, high in against.values())
+    bare = figure_points(db, "sparsity-against")
+    assert {point["best_of"] for point in bare} == {None}
+
+
 def test_equal_to_the_goal_of_a_sparse_network_is_enough(releases):
     strict = [replace(curve, inclusive=False) for curve in sparse_curves()]
     assert steps(strict, releases) != steps(sparse_curves(), releases)

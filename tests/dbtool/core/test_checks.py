@@ -93,16 +93,16 @@ def test_whole_numbers_of_any_kind_become_ints_and_no_others():
     for value in (3, np.int64(3), np.uint8(3), True + 2):
         assert type(require_whole("trials", value)) is int
         assert require_whole("trials", value) == 3
-    for value in (2.0, np.float64(2), "2", None, 0, -1, [1]):
+    for other in (2.0, np.float64(2), "2", None, 0, -1, [1]):
         with pytest.raises(UsageError, match=r"trials is .*, and should be a whole number from 1$"):
-            require_whole("trials", value)
+            require_whole("trials", other)
 
 
 def test_finite_numbers_of_any_kind_become_floats_and_no_others():
     for value in (0.5, 1, np.float32(0.5), np.int64(1)):
         assert type(require_number("level", value, 0.5, 1)) is float
-    for value in (math.nan, math.inf, "1", None, [1], 10**400):
+    for other in (math.nan, math.inf, "1", None, [1], 10**400):
         with pytest.raises(UsageError, match=r"goal is .*, and should be a finite number$"):
-            require_number("goal", value)
+            require_number("goal", other)
     with pytest.raises(UsageError, match=r"goal is 3, and should be a number from 1 to 2$"):
         require_number("goal", 3, 1, 2)

@@ -88,8 +88,8 @@ HOSTILE_FILES = {
 
 @pytest.mark.parametrize(("make", "values"), [(hostile, HOSTILE), (with_file, HOSTILE_FILES)])
 def test_hostile_values_are_refused(make, values):
-    for name, given in values.items():
-        for value in given:
+    for name, hostile_values in values.items():
+        for value in hostile_values:
             told = refusal(make(**{name: value}))
             assert "is not a sound manifest; get the release anew" in told, (name, value)
 

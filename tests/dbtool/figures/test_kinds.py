@@ -85,9 +85,7 @@ def test_the_line_breaks_where_no_trial_reached_the_goal_and_a_cross_says_so():
     assert [list(cross.get_xdata()) for cross in crosses] == [[2], [1]]
     # Above the axes and below the words over the panel.
     axes.figure.draw_without_rendering()
-    first, second = (
-        cross.get_transform().transform(cross.get_xydata()[0])[1] for cross in crosses
-    )
+    first, second = (cross.get_transform().transform(cross.get_xydata()[0])[1] for cross in crosses)
     lowest = min(text.get_window_extent().y0 for text in axes.texts if text.get_text())
     assert axes.bbox.y1 < second < first < lowest
     assert look(axes, "strip").get_zorder() < crosses[0].get_zorder()

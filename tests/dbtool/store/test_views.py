@@ -65,7 +65,7 @@ def test_filters_keep_nan(tmp_path, monkeypatch, published):
 
 def test_figures_of_any_workload_say_that_a_goal_is_inclusive(tmp_path):
     about: dict[str, Any] = {"goal": 0.02, "goal_inclusive": True, "sparsity": 0.9}
-    trials = [
+    trials: Any = [
         (n, "COMPLETE", {"learning_rate": 0.1 + n}, [{"step": 2, ERROR: error}, {"step": 4}])
         for n, error in enumerate((0.02, 0.1))
     ]
@@ -90,7 +90,7 @@ def test_views_tell_what_the_shards_say(tmp_path):
     rate = {"learning_rate": 0.1, "momentum": 0.9, "β": 2.0}
     odd: Any = {"learning_rate": "high", "β": math.nan}
     rows = curve([0.9, 0.5, 0.1])
-    trials = [
+    trials: Any = [
         (0, "COMPLETE", rate, rows),
         (1, "INFEASIBLE", rate, rows),
         (2, "INCOMPLETE", odd, []),
