@@ -90,7 +90,7 @@ def test_views_tell_what_the_shards_say(tmp_path):
     rate = {"learning_rate": 0.1, "momentum": 0.9, "β": 2.0}
     odd: Any = {"learning_rate": "high", "β": math.nan}
     rows = curve([0.9, 0.5, 0.1])
-    trials: Any = [
+    trials = [
         (0, "COMPLETE", rate, rows),
         (1, "INFEASIBLE", rate, rows),
         (2, "INCOMPLETE", odd, []),
