@@ -5,12 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from matplotlib.container import ErrorbarContainer
+from matplotlib.markers import CARETRIGHTBASE
 
 from dbtool.core.errors import DbtoolError
 from dbtool.database import Database, open_database
-from dbtool.figures.drawing import draw_parts
+from dbtool.figures.drawing import draw, draw_parts
 from dbtool.figures.points import Points, Request, filled_query, read_points
 from dbtool.figures.specs import FigureLayout, find_figure
 from tests.support.made_up import Row, passing, write_shard
@@ -87,6 +90,17 @@ def test_releases_workloads_and_trials_can_be_named(db):
     assert db.sql(filled_query(ATLAS, one)).polars().equals(rows)
     with pytest.raises(DbtoolError, match="no workloads with a goal that tell a critical"):
         read_points(db, ATLAS, Request(workloads=("letters/fc_64/adam",)))
+
+
+def test_bounds_are_arrows_and_names_are_never_cut(points):
+    axes, units = draw(points, ATLAS, FigureLayout(3.5)).axes
+    assert "FC 64 on letters, SGD" in {text.get_text().replace("\n", " ") for text in axes.texts}
+    bars = (each for each in axes.containers if isinstance(each, ErrorbarContainer))
+    caps = [cap for each in bars for cap in each.lines[1]]
+    (arrow,) = (cap for cap in caps if cap.get_marker() == CARETRIGHTBASE)
+    (bound,) = points.rows.filter(verdict="lower_bound")["x"]
+    assert np.asarray(arrow.get_xdata()).item() > bound
+    assert "hyperbola" in {line.get_label() for line in units.lines}
 
 
 def test_a_column_has_as_many_lines_a_picture_as_it_has_room_for(points):

@@ -12,7 +12,14 @@ from dbtool.figures.kinds import panels_of
 from dbtool.figures.names import NAMES, readable
 from dbtool.figures.points import Request, read_points, what_fills
 from dbtool.figures.specs import find_figure
-from dbtool.figures.style import OTHER_COLOURS, SEQUENCE, page_colour, sequence
+from dbtool.figures.style import (
+    MARKERS,
+    OTHER_COLOURS,
+    SEQUENCE,
+    page_colour,
+    page_looks,
+    sequence,
+)
 from producers.workloads.registry import WORKLOADS
 from tests.dbtool.figures.made_points import (
     FIGURE_OF,
@@ -76,6 +83,16 @@ def test_a_colour_is_itself_on_light_ground_and_is_seen_on_dark_ground(colour):
     assert found[1] == colour
     # What the guidelines ask of graphics.
     assert (luminance(found[2]) + 0.05) / (luminance(DARK_GROUND) + 0.05) >= 3
+
+
+def test_markers_are_the_shapes_that_matplotlib_draws():
+    markers = page_looks()["markers"]
+    assert [*markers] == [*MARKERS]
+    # Closed polygons in a square of side 1 about the origin.
+    assert markers["s"] == [[[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]]]
+    assert markers["^"] == [[[0.0, 0.5], [-0.5, -0.5], [0.5, -0.5], [0.0, 0.5]]]
+    [circle] = markers["o"]
+    assert all(abs((x * x + y * y) ** 0.5 - 0.5) < 0.02 for x, y in circle)
 
 
 TRAINABLE = frozenset(WORKLOADS)

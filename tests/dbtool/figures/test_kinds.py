@@ -1,4 +1,6 @@
 import math
+import re
+from unicodedata import normalize
 
 import pytest
 from matplotlib.colors import to_hex
@@ -39,6 +41,12 @@ def marks(axes, label):
 def look(axes, label):
     (line,) = [line for line in axes.lines if line.get_label() == label]
     return line
+
+
+def exponent_of(text):
+    """-3 of the text 10⁻³; None where it is no power of ten."""
+    plain = normalize("NFKC", text).replace("\N{MINUS SIGN}", "-")
+    return int(plain[2:]) if plain != text and re.fullmatch(r"10-?\d+", plain) else None
 
 
 def words(axes):
@@ -205,12 +213,29 @@ def test_axes_end_where_the_rows_say_and_what_lies_beyond_is_told(rows, ends):
     assert "2 points lie beyond the axes (see the CSV)." in told(rows)
 
 
+def test_contours_join_equal_effective_learning_rates():
+    (axes,) = drawn(made_points.scatter_rows())
+    rates = {round(math.log10(x / y), 6) for x, y in marks(axes, "contours")}
+    assert len(rates) > 2
+    assert rates == {round(rate) for rate in rates}
+    named = {exponent_of(text.get_text()) for text in axes.texts} - {None}
+    assert named <= rates
+    assert named
+
+
 def test_a_search_without_momentum_has_no_contours():
     (axes,) = drawn([row | {"y": 1.0} for row in made_points.scatter_rows()])
     assert not marks(axes, "contours")
     # An axis of one value is none.
     assert not axes.get_ylabel()
     assert not len(axes.get_yticks())
+
+
+def test_a_curve_of_one_measurement_is_a_dot():
+    lone, *others = made_points.curve_rows()
+    (axes,) = drawn([lone, *(row for row in others if row["series"] != lone["series"])])
+    assert look(axes, f"line: {lone['series']}").get_marker() == "o"
+    assert look(axes, f"line: {others[-1]['series']}").get_marker() == "None"
 
 
 def test_two_releases_share_a_colour_and_differ_in_fill_and_line():
@@ -226,3 +251,10 @@ def test_two_releases_share_a_colour_and_differ_in_fill_and_line():
     ]
     assert fills == [first.get_color(), "white"]
     assert {"release made-up", "release other"} <= words(axes)
+
+
+def test_a_figure_may_mix_kinds():
+    mixed = made_points.steps_rows(panel_order=2, panel="Other")
+    first, second = drawn([*made_points.best_rows(), *mixed])
+    assert first.get_yscale() == "linear"
+    assert second.get_yscale() == "log"

@@ -180,6 +180,15 @@ def test_a_title_without_spaces_stays_over_its_panel():
     assert not any(one.overlaps(other) for one in first for other in second)
 
 
+def test_long_words_along_an_axis_take_two_lines():
+    rows = [
+        row | {"y_label": "Steps of the learning rate's decay, as a share of the most searched"}
+        for row in ROWS_OF["grid"]
+    ]
+    label = draw(points_of(rows), find_figure(FIGURE_OF["grid"])).axes[0].get_ylabel()
+    assert label.count("\n") == 1
+
+
 @pytest.mark.parametrize("scale", ["log2", "log10"])
 @given(low=st.floats(-20, 20), length=st.floats(0.2, 30), inches=st.floats(0.8, 6))
 @example(low=0.5, length=5.0, inches=2.0)
