@@ -91,6 +91,7 @@ def test_a_stopped_curve_has_no_best_value_but_within_its_steps(db):
 
     assert best(None) == [(16, 0.3)]
     assert best(20) == [(8, 0.25), (16, 0.9)]
+    assert best(40) == [(8, 0.09), (16, 0.3)]
     # Its train_steps do not reach the budget.
     assert best(41) == []
 
