@@ -185,6 +185,13 @@ def test_replicates_of_a_setting_count_as_one_trial(tmp_path):
         assert analysis_rows(db, "enough_trials", "trials, steps, near") == [(5, 40, 1)]
 
 
+@pytest.mark.parametrize("name", ["best_of_k", "luck", "sensitivity"])
+def test_searches_in_lockstep_are_left_out(name, tmp_path):
+    trials = [_trial(number, 10, 0.1, 0.99, 1.0) for number in range(5)]
+    for db in _database(tmp_path, {8: trials}, search={"most_steps": 100}):
+        assert analysis_rows(db, name, "batch_size") == []
+
+
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """The trials of COMPARED, evaluated at half of their steps, too."""

@@ -231,6 +231,18 @@ def test_an_index_is_made_anew_from_the_shards_alone(tmp_path):
     assert bytes_of(folder) == before
 
 
+def test_shards_that_clash_are_not_listed_anew(tmp_path):
+    folder = write_shards(tmp_path / "release")
+    other = write_shards(tmp_path / "other")
+    write_shard(tmp_path / "other", trials=[reaching(0)])
+    write_shard(folder, trials=[reaching(0, 0.2)])
+    shutil.copytree(other / "measurements", folder / "measurements", dirs_exist_ok=True)
+    before = bytes_of(folder)
+    with pytest.raises(ClashError, match="contradicts the other shards: its trial 0"):
+        rebuild(folder)
+    assert bytes_of(folder) == before
+
+
 @pytest.mark.parametrize("place", [b"workload=a/batch_size=1", b"workload=\xff/batch_size=64"])
 def test_a_shard_in_the_place_of_another_study_is_not_listed(tmp_path, place):
     folder = write_release(tmp_path / "release")

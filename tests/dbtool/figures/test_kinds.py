@@ -56,6 +56,47 @@ def words(axes):
     return {text.get_text() for text in texts}
 
 
+STUDY = made_points.study_rows()
+# Of rows the points of artists by their names, and words that are and that are not in the figure.
+DRAWN = [
+    (made_points.against_rows(),
+     {"points: batch size 16": [(0, 400), (50, 500), (90, 900)]}, set(), set()),
+    (made_points.metaparameter_rows(), {"ring: simple_cnn_base": [(4, 9.0)]},
+     {"linear scaling", "square-root scaling", "beyond the searched range",
+      "in the outer tenth of the searched range"}, set()),
+    (made_points.scatter_rows(),
+     {"trials: goal achieved": [(0.1, 0.01), (0.2, 0.05)], "trials: goal not achieved":
+      [(0.001, 0.02)], "trials: infeasible": [(5.0, 1e-3), (8.0, 2e-4)], "best: made-up":
+      [(0.1, 0.01)]}, {"the trial that reached the goal first"}, set()),
+    (made_points.curve_rows(),
+     {"line: Batch size 64": [(1, 0.5), (16, 0.1), (256, 0.009)],
+      "read off: Batch size 256": [(256, 0.008)]},
+     {"goal", "where steps to result are read off"}, set()),
+    (STUDY, {"first: Trial 2": [(1, 0.4), (16, 0.009)],
+     "others: Trial 3": [(1, 0.9), (16, 0.3)]}, set(), {"Trial 1"}),
+    ([row | {"best": False} for row in STUDY],
+     {"study: Trial 2": [(1, 0.4), (16, 0.009)]},
+     {"the trials of the study"}, {"the other trials of the study"}),
+    ([row | {"workload": None, "release": None, "best": False} for row in STUDY], {},
+     {"Trial 1"}, set()),
+    ([row | {"y": None, "steps": None, "perfect": None} for row in made_points.steps_rows()], {},
+     {"no trial reached the goal"}, set()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "points", "said", "unsaid"),
+    DRAWN,
+    ids=["against", "metaparameter", "scatter", "curves", "a study", "a study that missed its goal",
+         "no trial", "nothing reached"],
+)  # fmt: skip
+def test_what_is_drawn_and_said(rows, points, said, unsaid):
+    (axes,) = drawn(rows)
+    assert {label: marks(axes, label) for label in points} == points
+    assert said <= words(axes)
+    assert not unsaid & words(axes)
+
+
 def test_a_metaparameter_at_a_border_has_a_ring_and_what_lies_beyond_is_shaded():
     (axes,) = drawn(made_points.metaparameter_rows())
     assert marks(axes, "ring: simple_cnn_base") == [(4, 9.0)]
@@ -138,6 +179,30 @@ def test_a_band_of_one_point_is_a_bar_with_ends():
     ends = [line for line in axes.lines if line.get_label().startswith("band")]
     assert {line.get_marker() for line in ends} == {"_"}
     assert sorted(marks(axes, "band: simple_cnn_base")) == [(8, 150), (8, 200)]
+
+
+def test_perfect_scaling_that_curves_share_is_one_line_wherever_their_points_lie():
+    first, second = made_points.normalised_rows()[:3], made_points.normalised_rows()[3:]
+    (axes,) = drawn([first[1], first[2], second[0], second[1]])
+    line = look(axes, "perfect: fc_1024")
+    assert marks(axes, "perfect: fc_1024") == [(1, 2), (2, 1), (4, 0.5)]
+    assert to_hex(line.get_color()) == PERFECT
+    assert sum(line.get_label().startswith("perfect") for line in axes.lines) == 1
+
+
+def test_perfect_scaling_that_some_curves_share_is_one_line():
+    rows = made_points.steps_rows()
+    shared = [row | {"series": "fc_1024", "series_order": 2} for row in rows[1:]]
+    apart = [
+        row | {"series": "fc_64_64_64", "series_order": 3, "perfect": 2 * row["perfect"]}
+        for row in rows
+    ]
+    (axes,) = drawn(rows + shared + apart)
+    lines = [line for line in axes.lines if line.get_label().startswith("perfect")]
+    assert [(line.get_label(), line.get_color()) for line in lines] == [
+        ("perfect: simple_cnn_base", PERFECT),
+        ("perfect: fc_64_64_64", NAMES["fc_64_64_64"].colour),
+    ]
 
 
 def test_of_many_curves_one_guide_is_drawn_and_no_band():

@@ -159,6 +159,13 @@ def test_an_index_that_contradicts_its_shards_is_found(folder):
         )
 
 
+def test_what_a_manifest_leaves_out_is_found(folder):
+    shard, *_ = read_manifest(folder).shards
+    rewrite(folder, files=tuple(each for each in read_manifest(folder).files if each != shard))
+    # Its rows would be dropped silently.
+    assert set(reasons(folder)) == {shard.path, *TABLES}
+
+
 def test_rows_that_do_not_go_with_the_footer_are_found(folder):
     """Though every hash is right; see the tests of shards for what is found."""
     old = read_manifest(folder).shards[0].path
@@ -176,6 +183,15 @@ def test_numbers_of_rows_that_contradict_a_shard_are_found(folder):
     rewrite(folder, files=tuple(sorted([wrong, *files], key=lambda each: each.path)))
     assert len(others) == 3
     assert reasons(folder) == {first.path: f"it has {first.rows} rows and the manifest lists 7"}
+
+
+def test_a_shard_of_a_name_of_another_study_is_found(folder):
+    old = read_manifest(folder).shards[0].path
+    new = old.replace("batch_size=", "batch_size=9")
+    (folder / new).parent.mkdir(parents=True)
+    (folder / old).rename(folder / new)
+    list_as_it_is(folder, new, instead=old)
+    assert reasons(folder) == {new: "its name is not that of its study and its contents"}
 
 
 def test_trials_that_are_there_twice_are_found(folder):

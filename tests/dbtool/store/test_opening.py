@@ -117,6 +117,14 @@ def test_a_cache_that_cannot_be_written_is_done_without(folder, tmp_path, monkey
     assert everything(folder)["measurements"]
 
 
+def test_a_manifest_that_leaves_out_a_shard_is_refused(folder):
+    manifest = read_manifest(folder)
+    rewrite(folder, files=tuple(each for each in manifest.files if each != manifest.shards[0]))
+    assert failure(folder).startswith(
+        f"the index of {folder} is not sound: trials.parquet has other"
+    )
+
+
 def test_a_shard_out_of_contract_is_a_sentence(folder):
     for file in read_manifest(folder).shards:
         rows = pq.read_table(folder / file.path, partitioning=None)
