@@ -146,7 +146,8 @@ def _measurements(releases: Sequence[OpenRelease]) -> str:
     """Return the query of stored.measurements: each release's shards, pruned by folder.
 
     The least and greatest values that Parquet files state leave NaN out, so that DuckDB would pass
-    over the rows of some filters, such as `isnan`, if it was not told.
+    over the rows of some filters, such as `isnan`, if it was not told. Told so, it takes NaN for
+    the greatest value of any column of a single file, unless the file is part of a union.
     """
     parts = [
         f"SELECT {sql_text(each.manifest.release)} AS release, * "  # noqa: S608 (quoted)
@@ -156,6 +157,8 @@ def _measurements(releases: Sequence[OpenRelease]) -> str:
         for each in releases
         if each.shards
     ]
+    if sum(len(each.shards) for each in releases) == 1:
+        parts.append(f"{parts[0]} WHERE false")
     if parts:
         return " UNION ALL BY NAME ".join(parts)
     columns = [f"NULL::{kind} AS {name}" for name, kind in column_types()[MEASUREMENTS].items()]

@@ -1,6 +1,7 @@
 """What the views show of shards, average precision and metrics without a column among it."""
 
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,31 @@ def test_filters_keep_nan(tmp_path, monkeypatch, published):
                 where = f"WHERE {condition.format(value)}"
                 counted = answer(f"SELECT count(*) FILTER ({where}) FROM {view}")
                 assert answer(f"SELECT count(*) FROM {view} {where}") == counted, where
+
+
+@pytest.mark.parametrize("losses", [[2.0, 5.0, 1.0], [2.0, math.nan, 5.0], [None, None]])
+def test_extremes_of_a_release_of_one_shard(tmp_path, monkeypatch, losses):
+    """DuckDB answers them from what a file states of its columns, where it is the only one."""
+    rows = [{"step": step, LOSS: loss} for step, loss in enumerate(losses)]
+    write_shard(tmp_path / "own", trials=[(0, "COMPLETE", {}, rows)])
+    dbtool.publish(tmp_path / "own", tmp_path / "out", licence="CC0-1.0")
+    query = f"SELECT min({LOSS}), max({LOSS}), max(step), count(*), count({LOSS}) FROM measurements"
+    known = [loss for loss in losses if loss is not None]
+    # NaN is above any number to DuckDB.
+    most = math.nan if any(map(math.isnan, known)) else max(known, default=None)
+    least = min((loss for loss in known if not math.isnan(loss)), default=None)
+    expected = [least, most, len(losses) - 1, len(losses), len(known)]
+    monkeypatch.chdir(tmp_path / "out")
+    with duckdb.connect() as connection, open_database(tmp_path / "own") as db:
+        connection.execute(Path("dbtool.sql").read_text())
+        for [found] in (db.sql(query).rows(), connection.sql(query).fetchall()):
+            assert str([*found]) == str(expected)
+    # Of two releases a filter leaves one file.
+    write_shard(tmp_path / "two" / "other", release="other")
+    shutil.copytree(tmp_path / "own", tmp_path / "two" / "own")
+    with open_database(tmp_path / "two") as db:
+        [found] = db.sql(f"{query} WHERE release = 'made-up'").rows()
+        assert str([*found]) == str(expected)
 
 
 def test_figures_of_any_workload_say_that_a_goal_is_inclusive(tmp_path):
