@@ -31,20 +31,10 @@ SELECT
     y_to
 FROM stored.figure_curves;
 
--- The curves of one figure. Of a network of the sparsity study, sparsity_PERCENT/DATASET/MODEL/OPTIMIZER, the workload is the
--- one that the database has of it: of a dense one, which is in several collections, that of the study, whose protocol it is
--- trained by, or else the one without a name, which comes nearest.
+-- The curves of one figure.
 CREATE MACRO curves_of(figure_name) AS TABLE
-SELECT listed.* EXCLUDE (figure) REPLACE (coalesce(held_workload, workload) AS workload)
-FROM figure_curves AS listed
-LEFT JOIN (
-    SELECT
-        concat_ws('/', format('sparsity_{:.0f}', 100 * coalesce(sparsity, 0)), dataset, model, optimizer) AS workload,
-        arg_min(workload, (collection IS NULL, workload)) AS held_workload
-    FROM workloads
-    WHERE collection IS NULL OR collection = 'sparsity_0' OR sparsity > 0
-    GROUP BY ALL
-) USING (workload)
+SELECT * EXCLUDE (figure)
+FROM figure_curves
 WHERE figure = figure_name;
 
 -- The releases that a figure is drawn from, as a list: those named, which commas part, or else the one with the most studies
@@ -64,7 +54,8 @@ CREATE MACRO drawn_releases(release_name, workload_names) AS coalesce(
 
 -- The curves of a figure in each release that it is drawn from and at each batch size, a row a study. release_name (see
 -- drawn_releases), goal_value and trial_count are the figure's parameters: NULL leaves what the list says. A curve whose
--- workload, at the batch size it names, is not in a release has one row there, which is not held.
+-- workload, at the batch size it names, is not in a release has one row there, which is not held. Where a release lacks a dense
+-- network of the sparsity study, sparsity_0/DATASET/MODEL/OPTIMIZER, that without a collection stands for it, which comes nearest.
 CREATE MACRO drawn(curves, release_name, goal_value, trial_count) AS TABLE
 WITH listed AS (
     SELECT
@@ -84,6 +75,7 @@ drawn AS (
 )
 SELECT
     listed.* REPLACE (
+        coalesce(studies.workload, listed.workload) AS workload,
         coalesce(studies.batch_size, listed.batch_size) AS batch_size,
         coalesce(goal_value, goal)::DOUBLE AS goal,
         coalesce(goal_inclusive, false) AS goal_inclusive,
@@ -99,7 +91,10 @@ FROM listed
 CROSS JOIN drawn
 LEFT JOIN studies
     ON studies.release = drawn.release
-    AND studies.workload = listed.workload
+    AND studies.workload = CASE
+        WHEN (drawn.release, listed.workload) IN (SELECT (release, workload) FROM studies) THEN listed.workload
+        ELSE regexp_replace(listed.workload, '^sparsity_0/', '')
+    END
     AND studies.batch_size = coalesce(listed.batch_size, studies.batch_size);
 
 -- Rows of study_steps with the trial that stands for each study: the one that reached the goal first or, where none did, the
