@@ -14,7 +14,7 @@ docs/extending.md shows a whole one.
 """
 
 from producers.datasets.forms import ArrayForm, ImageForm, TextForm
-from producers.datasets.split import Dataset, ExampleSource, Request, Split
+from producers.datasets.split import Dataset, ExampleSource, HeldOut, Request, Split
 from producers.models.registry import ModelDefinition
 from producers.search import Choice, Range
 from producers.training.objectives import Objective
@@ -28,6 +28,7 @@ __all__ = [
     "Dataset",
     "EvaluationRule",
     "ExampleSource",
+    "HeldOut",
     "ImageForm",
     "ModelDefinition",
     "Objective",

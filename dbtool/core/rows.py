@@ -45,7 +45,7 @@ class Rows:
                 status = self._statuses[position]
                 columns.append(pa.DictionaryArray.from_arrays(status, pa.array(STATUSES)))
             elif field.name in table.column_names:
-                columns.append(table[field.name].cast(field.type))
+                columns.append(_cast(table[field.name], field))
             else:
                 columns.append(pa.nulls(len(table), field.type))
         return pa.table(columns, schema=written_schema())
@@ -70,6 +70,12 @@ class Rows:
     def _add(self, table: pa.Table) -> np.ndarray:
         """Check the keys of the next rows; return the position of each row's trial."""
         for name in ("trial_id", "step"):
+            if name not in table.column_names:
+                raise FooterError(f"it has no column {name}")
+            if not pa.types.is_integer(table[name].type):
+                raise FooterError(
+                    f"its column {name} is of type {table[name].type}, and should be whole numbers"
+                )
             if table[name].null_count:
                 raise FooterError(f"its column {name} holds a null")
         trial: np.ndarray = table["trial_id"].to_numpy()
@@ -115,6 +121,15 @@ class Rows:
                 f"trial {trial[at + 1]}, step {step[at + 1]} comes after "
                 f"trial {trial[at]}, step {step[at]}"
             )
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise FooterError(
+            f"its column {field.name} is of type {column.type}, and should be {field.type}"
+        ) from error
 
 
 def with_other_metrics(columns: Mapping[str, pa.Array]) -> pa.Table:

@@ -309,7 +309,7 @@ def _no_data(
             f"{held} has no workload with a goal for {spec.name}; "
             "load shards with `dbtool ingest PATH` or train with `dbtool produce WORKLOAD`"
         )
-    filled = what_fills(missing, releases, request.trainable, in_published=spec.in_published)
+    filled = what_fills(missing, releases, request.trainable, spec)
     way = f"{filled} would fill it" if filled else "no release or producer of dbtool has them"
     way = way if request.goal is None else f"an easier goal, or {way}"
     return NoDataError(f"{held} has no rows of {spec.name}{past(request.goal)}; {way}")
@@ -356,12 +356,8 @@ def _missing(
             f"{readable(panel)} ({', '.join(curves)})" if panel in drawn else readable(panel)
             for panel, curves in panels.items()
         ]
-        ways = what_fills(
-            lacking["workload"].drop_nulls(),
-            [str(release)],
-            request.trainable,
-            in_published=spec.in_published,
-        )
+        workloads = lacking["workload"].drop_nulls()
+        ways = what_fills(workloads, [str(release)], request.trainable, spec)
         found[str(release)] = Missing(names, "" if spec.lacks else ways, spec.lacks or "no data")
     return found
 
@@ -375,21 +371,21 @@ def what_fills(
     workloads: Iterable[str],
     releases: Sequence[str],
     trainable: frozenset[str],
-    *,
-    in_published: bool = True,
+    spec: FigureSpec,
 ) -> str:
-    """Return the commands that add data of workloads, as the end of a sentence; "" for none.
+    """Return the commands that add a figure's workloads, as the end of a sentence; "" for none.
 
-    The published release does, where it is not one of those that lack them and in_published.
+    The published release does, where it is not one of those that lack them and has the figure's.
     """
     names = list(dict.fromkeys(workloads))
     published = {each.workload for each in catalog()}
     ways = []
-    if in_published and PUBLISHED not in releases and published.intersection(names):
+    if spec.in_published and PUBLISHED not in releases and published.intersection(names):
         how = "`dbtool fetch` and `dbtool import batch_science_data.tar.bz2`"
         ways.append(f"the published release ({how})")
     producible = [name for name in names if name in trainable]
-    commands = [f"`dbtool produce {name}`" for name in producible[:MOST_COMMANDS]]
+    measured = f" --measure {spec.measure}" * bool(spec.measure)
+    commands = [f"`dbtool produce {name}{measured}`" for name in producible[:MOST_COMMANDS]]
     if commands:
         more = len(producible) - len(commands)
         ways.append(", ".join(commands) + (f" and {more} more like these" if more else ""))

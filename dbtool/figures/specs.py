@@ -65,6 +65,7 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         lacks: what a release lacks of curves that are left out although it has their trials; "":
             it has no data of them.
         in_published: whether the published release has what the figure is about.
+        measure: what `dbtool produce --measure` has to measure for it; "": nothing.
     """
 
     name: str
@@ -87,6 +88,7 @@ class FigureSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     takes_only: str = ""
     lacks: str = ""
     in_published: bool = True
+    measure: str = ""
 
     @property
     def number(self) -> str:

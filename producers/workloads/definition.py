@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from dbtool.core.footer import Workload as RecordedWorkload
 from producers.datasets.forms import GREY_28, Form
@@ -15,6 +15,9 @@ from producers.training.batches import BatchSchedule, Phase, phases
 from producers.training.optimizers import optimizer_definition
 
 SearchSpace = tuple[tuple[str, Metaparameter | StepsRange], ...]
+Pruning: TypeAlias = Literal["snip", "snip_with_biases"]
+Subset: TypeAlias = Literal["half_classes", "half_images"]
+DType: TypeAlias = Literal["float32", "bfloat16"]
 
 BATCH_SIZE_STUDY = "1811.03600"
 SPARSITY_STUDY = "2003.11316"
@@ -182,12 +185,12 @@ class Workload:
     certainty: tuple[tuple[str, str], ...]
     form: Form = GREY_28
     sparsity: float = 0.0
-    pruning: Literal["snip", "snip_with_biases"] | None = None
+    pruning: Pruning | None = None
     goal_inclusive: bool = False
-    subset: Literal["half_classes", "half_images"] | None = None
+    subset: Subset | None = None
     augmentation: bool = False
     replaces: str | None = None
-    dtype: Literal["float32", "bfloat16"] = "float32"
+    dtype: DType = "float32"
     data_sha256: str | None = None
     paper: str | None = BATCH_SIZE_STUDY
     held_out: HeldOut = RANDOM_5_000

@@ -8,7 +8,6 @@ the third dimension on.
 """
 
 from dataclasses import replace
-from typing import Literal
 
 from producers.datasets.forms import CIFAR_10_BY_CHANNEL
 from producers.datasets.split import HeldOut
@@ -17,6 +16,7 @@ from producers.search import Range, Sobol, StepsRange
 from producers.workloads.definition import (
     SPARSITY_STUDY,
     EvaluationRule,
+    Pruning,
     SearchSpace,
     StepBudget,
     Workload,
@@ -89,9 +89,7 @@ def _mnist(dataset: str, optimizer: str, goal: float) -> Workload:
     return _dense(split, goal, 40_000)
 
 
-def pruned(
-    workload: Workload, sparsity: float, pruning: Literal["snip", "snip_with_biases"]
-) -> Workload:
+def pruned(workload: Workload, sparsity: float, pruning: Pruning) -> Workload:
     """Return the workload with a share of its weights removed by SNIP before training."""
     return replace(
         workload, collection=f"sparsity_{sparsity:.0%}"[:-1], sparsity=sparsity, pruning=pruning

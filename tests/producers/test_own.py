@@ -105,6 +105,13 @@ MISTAKES = [
     ('dataset="stripes"', 'dataset="mnist"', ["gives other data the name mnist; give it its own"]),
     ("goal=0.1", 'goal="low"', ['goal is "low", and should be a number']),
     ("goal=0.1", "goal=math.inf", [f"{NAME} holds a number that is not finite"]),
+    (
+        "goal=0.1",
+        'goal=0.1, sparsity=0.9, pruning="magnitude"',
+        [f"the pruning of {NAME} is 'magnitude', and should be None, 'snip' or 'snip_with_biases'"],
+    ),
+    ("goal=0.1", "goal=0.1, sparsity=0.9", ["sparsity=0.9 and pruning=None; give both where"]),
+    ("goal=0.1", 'goal=0.1, pruning="snip"', ["sparsity=0.0 and pruning=snip; give both where"]),
     ("(2, 4)", "[2, 4]", ["holds a list or dictionary; write tuples"]),
     ("(2, 4)", "()", ["has no batch_sizes"]),
     (

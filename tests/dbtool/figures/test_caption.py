@@ -201,18 +201,27 @@ def test_what_a_band_means_is_told_where_there_is_one():
         assert words not in told
 
 
+STEPS = find_figure("steps")
+
+
 def test_what_fills_names_only_commands_that_would():
     sparse = "sparsity_90/unheard/of/sgd"
-    assert what_fills([sparse], ["measured"], TRAINABLE) == ""
+    assert what_fills([sparse], ["measured"], TRAINABLE, STEPS) == ""
     transformer = "lm1b/transformer_base/nesterov_momentum"
     by_training = f"`dbtool produce {transformer}`"
-    assert what_fills([transformer], ["published"], TRAINABLE) == by_training
-    fetched_or_trained = what_fills([transformer], ["measured"], TRAINABLE)
+    assert what_fills([transformer], ["published"], TRAINABLE, STEPS) == by_training
+    fetched_or_trained = what_fills([transformer], ["measured"], TRAINABLE, STEPS)
     assert "`dbtool fetch`" in fetched_or_trained
     assert fetched_or_trained.endswith(f" or {by_training}")
-    assert "`dbtool fetch`" not in what_fills([sparse, "brown/lstm/sgd"], ["measured"], TRAINABLE)
+    assert "`dbtool fetch`" not in what_fills(
+        [sparse, "brown/lstm/sgd"], ["measured"], TRAINABLE, STEPS
+    )
     many = [f"mnist/fc_{size}/sgd" for size in ("1024", "64_64_64", "128_128_128", "256_256_256")]
-    assert "and 1 more like these" in what_fills(many, ["published"], TRAINABLE)
+    measured = what_fills(
+        [sparse], ["measured"], frozenset([sparse]), find_figure("sparsity-lipschitz")
+    )
+    assert measured == f"`dbtool produce {sparse} --measure gradient_lipschitz_constant`"
+    assert "and 1 more like these" in what_fills(many, ["published"], TRAINABLE, STEPS)
 
 
 def test_points_without_any_trial_are_told_as_formulas():
