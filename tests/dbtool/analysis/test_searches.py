@@ -133,7 +133,7 @@ def write(folder: Path, trials: list[MadeTrial], size: int = 8) -> None:
 SETTINGS: list[tuple[list[list[float]], int | None, int]] = [
     ([[70, 50, 90]], 70, 0),
     # Of two middle ones the mean, rounded up; one that diverged took infinitely many.
-    ([[70, 51, 90, 60]], 65, 0),
+    ([[70, 51, 90, 61]], 66, 0),
     ([[70, 51, 90, math.inf]], 80, 0),
     ([[70, math.inf]], None, 0),
     # The best setting, and not the best run.
@@ -155,7 +155,7 @@ def test_a_setting_counts_by_its_median_and_a_study_by_its_best_setting(tmp_path
         by_size = db.scaling("*", trials=1).rows("steps").to_dicts()
         rows = {row["batch_size"]: row for row in by_size}
         alone = [2**study for study, (settings, *_) in enumerate(SETTINGS) if len(settings) == 1]
-        assert [rows[size]["steps"] for size in alone[:3]] == [70, 65, 80]
+        assert [rows[size]["steps"] for size in alone[:3]] == [70, 66, 80]
         assert [rows[size]["after"] for size in alone[:3]] == [69, 64, 79]
 
 
@@ -252,15 +252,43 @@ def test_errors_of_medians():
 def test_a_goal_that_has_to_be_sustained(tmp_path):
     errors = [0.9, 0.02, 0.5, 0.02, 0.01, 0.6, 0.01, 0.01, 0.02, 0.01]
     rows = [{"step": 10 * at, "val_classification_error": e} for at, e in enumerate(errors)]
-    trials: list[MadeTrial] = [(0, "COMPLETE", {"learning_rate": 0.1}, rows)]
+    sooner = [{"step": 5 * at, "val_classification_error": 0.01} for at in range(1, 9)]
+    # One that diverged in the end counts for nothing.
+    trials: list[MadeTrial] = [
+        (0, "COMPLETE", {"learning_rate": 0.1}, rows),
+        (1, "INFEASIBLE", {"learning_rate": 0.2}, sooner),
+    ]
     write_shard(tmp_path, workload=SGD, batch_size=8, goal=0.03, trials=trials)
     with dbtool.open(tmp_path) as db:
         for sustained, steps in {1: 10, 2: 30, 3: 60, 4: 60, 5: None}.items():
             assert db.steps("*", sustained=sustained)["steps"].to_list() == [steps]
-            [row] = db.crossings("*", sustained=sustained).to_dicts()
+            row, _ = db.crossings("*", sustained=sustained).to_dicts()
             assert (row["after"], row["steps"]) == (50 if not steps else steps - 10, steps)
         for figure in ("steps", "relative-steps", "curves"):
             points = db.plot(figure, workload="*", sustained=2).points
             assert set(points["steps"]) == {30}
         with pytest.raises(UsageError, match="sustained"):
             db.steps("*", sustained=0)
+
+
+def test_a_source_that_tells_of_the_goal_alone_knows_the_step_before_it(tmp_path):
+    reached = [{"step": 40, "val_classification_error": 0.01}]
+    trials: list[MadeTrial] = [(0, "COMPLETE", {"learning_rate": 0.1}, reached)]
+    for name, producer in (("told", {"evaluations": "goal alone"}), ("evaluated", {})):
+        about = {"workload": f"mnist/{name}/sgd", "goal": 0.03, "producer": producer}
+        write_shard(tmp_path, batch_size=8, trials=trials, **about)
+    with dbtool.open(tmp_path) as db:
+        found = db.crossings("*").select("workload", "after", "steps").rows()
+    assert found == [("mnist/evaluated/sgd", 0, 40), ("mnist/told/sgd", 39, 40)]
+
+
+def test_a_search_that_trained_to_its_end_did_not_stop_before_the_goal(tmp_path):
+    trials: list[MadeTrial] = [(0, "COMPLETE", {"learning_rate": 0.1}, passing(40))]
+    for size, most in ((8, 40), (16, 41)):
+        about = {"workload": SGD, "batch_size": size, "goal": 0.001, "train_steps": 40}
+        write_shard(tmp_path, trials=trials, search={"most_steps": most}, **about)
+    with dbtool.open(tmp_path) as db:
+        assert db.sql("SELECT stopped FROM studies ORDER BY batch_size").rows() == [
+            (False,),
+            (True,),
+        ]

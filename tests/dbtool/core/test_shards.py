@@ -105,6 +105,30 @@ def test_rows_out_of_order_are_refused_and_leave_nothing(tmp_path, at):
     assert write_shard(tmp_path, again, in_tables(trial, step)).rows == sum(LENGTHS)
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"step": pa.array(["one"] * 21)},
+            "its column step is of type string, and should be whole",
+        ),
+        ({"step": None}, "it has no column step"),
+        (
+            {"val_classification_error": pa.array(["low"] * 21)},
+            "its column val_classification_error is of type string, and should be",
+        ),
+    ],
+)
+def test_columns_of_other_types_are_refused(tmp_path, changes, reason):
+    """As a source of one's own may yield them."""
+    table = shard_table([SAMPLE])
+    for name, values in changes.items():
+        table = table.drop_columns(name)
+        table = table if values is None else table.append_column(name, values)
+    with pytest.raises(FooterError, match=reason):
+        write_shard(tmp_path, shard_footer([SAMPLE]), [table])
+
+
 def out_of_contract() -> dict[str, tuple[pa.Table, Footer]]:
     """Rows and a footer that do not go together, by what is wrong."""
     made = [SAMPLE, (1, "INFEASIBLE", {}, curve([0.9, 0.5, 0.1]))]
