@@ -272,7 +272,8 @@ def export(
     """Write measurements into a file of another format.
 
     Rows are sorted by release, workload, batch size, trial and step. The file appears once it is
-    whole. The original layout has no room for seeds, and for what produced the trials.
+    whole. The original layout has no room for seeds, sparsities, goals and searches, and for
+    what produced the trials.
 
     Example: dbtool export 'mnist/fc_*' --out mnist.parquet
 
