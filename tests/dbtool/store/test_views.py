@@ -64,7 +64,7 @@ def test_filters_keep_nan(tmp_path, monkeypatch, published):
                 assert answer(f"SELECT count(*) FROM {view} {where}") == counted, where
 
 
-@pytest.mark.parametrize("losses", [[2.0, 5.0, 1.0], [2.0, math.nan, 5.0], [None, None]])
+@pytest.mark.parametrize("losses", [[2.0, 5.0, 1.0], [2.0, math.nan, 5.0], [math.nan, math.nan], [None, None]])
 def test_extremes_of_a_release_of_one_shard(tmp_path, monkeypatch, losses):
     """DuckDB answers them from what a file states of its columns, where it is the only one."""
     rows = [{"step": step, LOSS: loss} for step, loss in enumerate(losses)]
@@ -74,7 +74,7 @@ def test_extremes_of_a_release_of_one_shard(tmp_path, monkeypatch, losses):
     known = [loss for loss in losses if loss is not None]
     # NaN is above any number to DuckDB.
     most = math.nan if any(map(math.isnan, known)) else max(known, default=None)
-    least = min((loss for loss in known if not math.isnan(loss)), default=None)
+    least = min((loss for loss in known if not math.isnan(loss)), default=most)
     expected = [least, most, len(losses) - 1, len(losses), len(known)]
     monkeypatch.chdir(tmp_path / "out")
     with duckdb.connect() as connection, open_database(tmp_path / "own") as db:
