@@ -142,7 +142,7 @@ def test_a_source_that_cannot_be_imported_is_one_sentence(logs, ran):
 
 def test_an_error_in_a_source_is_told_with_its_line(logs, ran):
     file = logs.parent / "installed" / "line_logs.py"
-    file.write_text(SOURCE.replace("(LookupError, ValueError)", "OSError"))
+    file.write_text(SOURCE.replace("(LookupError, OSError, ValueError)", "OSError"))
     (logs / "logs" / "0.1.log").write_text("step=0 loss=0.9\n")
     number = next(n for n, line in enumerate(SOURCE.splitlines(), 1) if '["error"]' in line)
     for command in (INGEST, f"{INGEST} --dry-run"):

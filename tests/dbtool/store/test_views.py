@@ -64,7 +64,9 @@ def test_filters_keep_nan(tmp_path, monkeypatch, published):
                 assert answer(f"SELECT count(*) FROM {view} {where}") == counted, where
 
 
-@pytest.mark.parametrize("losses", [[2.0, 5.0, 1.0], [2.0, math.nan, 5.0], [math.nan, math.nan], [None, None]])
+@pytest.mark.parametrize(
+    "losses", [[2.0, 5.0, 1.0], [2.0, math.nan, 5.0], [math.nan, math.nan], [None, None]]
+)
 def test_extremes_of_a_release_of_one_shard(tmp_path, monkeypatch, losses):
     """DuckDB answers them from what a file states of its columns, where it is the only one."""
     rows = [{"step": step, LOSS: loss} for step, loss in enumerate(losses)]

@@ -119,6 +119,12 @@ def ademamix(weights: History, gradients: History, values: Values) -> Any:
 
 
 RULES = (sgd, momentum, nesterov_momentum, adam, adamw, lion, ademamix, rmsprop, lamb, lars)
+APART = {"schedule_free_adamw", "muon", "muon_hidden", "soap"}
+"""Those that have tests of their own."""
+
+
+def test_every_optimizer_is_worked_out_by_hand():
+    assert {rule.__name__ for rule in RULES} | APART == set(OPTIMIZERS)
 
 
 def values_of(name: str) -> Values:
