@@ -72,30 +72,36 @@ WITH listed AS (
 drawn AS (
     SELECT unnest(names) AS release, generate_subscripts(names, 1) AS release_order
     FROM (SELECT drawn_releases(release_name, (SELECT list(workload) FROM listed)) AS names)
+),
+chosen AS (
+    SELECT
+        listed.*,
+        drawn.release,
+        release_order,
+        coalesce(own.workload, regexp_replace(listed.workload, '^sparsity_0/', '')) AS held_workload
+    FROM listed
+    CROSS JOIN drawn
+    LEFT JOIN (SELECT DISTINCT release, workload FROM studies) AS own
+        ON own.release = drawn.release
+        AND own.workload = listed.workload
 )
 SELECT
-    listed.* REPLACE (
-        coalesce(studies.workload, listed.workload) AS workload,
-        coalesce(studies.batch_size, listed.batch_size) AS batch_size,
+    chosen.* EXCLUDE (held_workload) REPLACE (
+        coalesce(studies.workload, chosen.workload) AS workload,
+        coalesce(studies.batch_size, chosen.batch_size) AS batch_size,
         coalesce(goal_value, goal)::DOUBLE AS goal,
         coalesce(goal_inclusive, false) AS goal_inclusive,
         coalesce(trial_count, asked_trials)::BIGINT AS asked_trials
     ),
-    drawn.release,
-    release_order,
     train_steps,
     stopped,
     studies.search_space,
     studies.batch_size IS NOT NULL AS is_held
-FROM listed
-CROSS JOIN drawn
+FROM chosen
 LEFT JOIN studies
-    ON studies.release = drawn.release
-    AND studies.workload = CASE
-        WHEN (drawn.release, listed.workload) IN (SELECT (release, workload) FROM studies) THEN listed.workload
-        ELSE regexp_replace(listed.workload, '^sparsity_0/', '')
-    END
-    AND studies.batch_size = coalesce(listed.batch_size, studies.batch_size);
+    ON studies.release = chosen.release
+    AND studies.workload = held_workload
+    AND studies.batch_size = coalesce(chosen.batch_size, studies.batch_size);
 
 -- Rows of study_steps with the trial that stands for each study: the one that reached the goal first or, where none did, the
 -- one of the study's row of study_best.
