@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -159,8 +160,8 @@ def test_networks_of_an_own_release_take_no_curve_of_the_sparsity_study(tmp_path
         ("own", f"another_method/{SPARSE_PLAIN}", 0.5),
         ("own", f"another_method_{SPARSE_PLAIN}", 0.504),
     ):
-        about = {"workload": workload, "sparsity": sparsity, "goal": 0.02, "goal_inclusive": True}
-        write_shard(tmp_path / release, release=release, **about)
+        about: dict[str, Any] = {"sparsity": sparsity, "goal": 0.02, "goal_inclusive": True}
+        write_shard(tmp_path / release, release=release, workload=workload, **about)
     with dbtool.open(tmp_path) as db:
         for release, dense in (("published", SPARSE_PLAIN), ("own", f"sparsity_0/{SPARSE_PLAIN}")):
             points = figure_points(db, "sparsity-steps", release=release)

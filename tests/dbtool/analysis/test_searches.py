@@ -275,8 +275,8 @@ def test_a_source_that_tells_of_the_goal_alone_knows_the_step_before_it(tmp_path
     reached = [{"step": 40, "val_classification_error": 0.01}]
     trials: list[MadeTrial] = [(0, "COMPLETE", {"learning_rate": 0.1}, reached)]
     for name, producer in (("told", {"evaluations": "goal alone"}), ("evaluated", {})):
-        about = {"workload": f"mnist/{name}/sgd", "goal": 0.03, "producer": producer}
-        write_shard(tmp_path, batch_size=8, trials=trials, **about)
+        about: dict[str, Any] = {"workload": f"mnist/{name}/sgd", "goal": 0.03}
+        write_shard(tmp_path, batch_size=8, trials=trials, producer=producer, **about)
     with dbtool.open(tmp_path) as db:
         found = db.crossings("*").select("workload", "after", "steps").rows()
     assert found == [("mnist/evaluated/sgd", 0, 40), ("mnist/told/sgd", 39, 40)]
@@ -285,8 +285,9 @@ def test_a_source_that_tells_of_the_goal_alone_knows_the_step_before_it(tmp_path
 def test_a_search_that_trained_to_its_end_did_not_stop_before_the_goal(tmp_path):
     trials: list[MadeTrial] = [(0, "COMPLETE", {"learning_rate": 0.1}, passing(40))]
     for size, most in ((8, 40), (16, 41)):
-        about = {"workload": SGD, "batch_size": size, "goal": 0.001, "train_steps": 40}
-        write_shard(tmp_path, trials=trials, search={"most_steps": most}, **about)
+        about: dict[str, Any] = {"workload": SGD, "batch_size": size, "goal": 0.001}
+        search = {"most_steps": most}
+        write_shard(tmp_path, trials=trials, search=search, train_steps=40, **about)
     with dbtool.open(tmp_path) as db:
         assert db.sql("SELECT stopped FROM studies ORDER BY batch_size").rows() == [
             (False,),
