@@ -4,8 +4,9 @@ import json
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
+from dbtool.core.errors import UsageError, joined
 from dbtool.core.footer import Workload as RecordedWorkload
 from producers.datasets.forms import GREY_28, Form
 from producers.datasets.registry import DATASETS
@@ -18,6 +19,11 @@ SearchSpace = tuple[tuple[str, Metaparameter | StepsRange], ...]
 Pruning: TypeAlias = Literal["snip", "snip_with_biases"]
 Subset: TypeAlias = Literal["half_classes", "half_images"]
 DType: TypeAlias = Literal["float32", "bfloat16"]
+_CHOICES = {
+    "pruning": (None, *get_args(Pruning)),
+    "subset": (None, *get_args(Subset)),
+    "dtype": get_args(DType),
+}
 
 BATCH_SIZE_STUDY = "1811.03600"
 SPARSITY_STUDY = "2003.11316"
@@ -166,6 +172,10 @@ class Workload:
         origin: the code that defines it; None where this package does.
         batch_schedule: the steps after which batches are larger than a study's batch size,
             increasing, each with how many times as large; the learning rate grows with them.
+
+    Raises:
+        UsageError: there is no such pruning, subset or dtype, or one of sparsity and pruning is
+            given without the other.
     """
 
     collection: str | None
@@ -198,6 +208,20 @@ class Workload:
     objective: str = ""
     origin: Origin | None = None
     batch_schedule: BatchSchedule = ()
+
+    def __post_init__(self) -> None:
+        """Refuse settings that would train as something else than they say."""
+        for setting, choices in _CHOICES.items():
+            if (value := getattr(self, setting)) not in choices:
+                raise UsageError(
+                    f"the {setting} of {self.name} is {value!r:.60}, and should be "
+                    f"{joined(map(repr, choices), 'or')}"
+                )
+        if bool(self.sparsity) != bool(self.pruning):
+            raise UsageError(
+                f"{self.name} has sparsity={self.sparsity} and pruning={self.pruning}; "
+                "give both where weights are pruned, such as sparsity=0.9 and pruning='snip'"
+            )
 
     @property
     def name(self) -> str:

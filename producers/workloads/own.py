@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import msgspec
 
 from dbtool.core.checks import parse_json
 from dbtool.core.contract import SPLITS, metric_columns
-from dbtool.core.errors import DbtoolError, UsageError, joined, unknown
+from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.files import read_small
 from dbtool.core.footer import check_names
 from dbtool.core.own_code import OWN_PATHS, blaming_own_code
@@ -31,12 +31,9 @@ from producers.training.schedules import SCHEDULES, ScheduleDefinition
 from producers.workloads.batch_schedule import refuse_batch_schedule
 from producers.workloads.definition import (
     BATCH_SIZE_STUDY,
-    DType,
     EvaluationRule,
     Origin,
-    Pruning,
     StepBudget,
-    Subset,
     Workload,
     recorded_workload,
 )
@@ -67,12 +64,6 @@ _TYPES = {
     "evaluation": (EvaluationRule,),
     "batch_schedule": (tuple,),
 }
-_CHOICES = {
-    "pruning": (None, *get_args(Pruning)),
-    "subset": (None, *get_args(Subset)),
-    "dtype": get_args(DType),
-}
-
 LOADED: dict[Origin, OwnFile | None] = {}
 """The code that was loaded, with its file; None of what is installed."""
 
@@ -282,17 +273,6 @@ def _check_settings(workload: Workload) -> None:
     if read != recorded:
         raise UsageError(f"{workload.name} holds a number that is not finite")
     check_names(read)
-    for setting, choices in _CHOICES.items():
-        if (value := getattr(workload, setting)) not in choices:
-            raise UsageError(
-                f"the {setting} of {workload.name} is {value!r:.60}, and should be "
-                f"{joined(map(repr, choices), 'or')}"
-            )
-    if bool(workload.sparsity) != bool(workload.pruning):
-        raise UsageError(
-            f"{workload.name} has sparsity={workload.sparsity} and pruning={workload.pruning}; "
-            "give both where weights are pruned, such as sparsity=0.9 and pruning='snip'"
-        )
     try:
         hash(workload)
     except TypeError as error:
