@@ -19,7 +19,7 @@ import argparse
 import itertools
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -136,7 +136,8 @@ def _plan(setting: Setting, *, shared: bool) -> StudyPlan:
     sweep = Sweep(
         workloads=(setting.workload,), batch_sizes=(setting.batch_size,), steps=setting.steps
     )
-    plan = Plan(release="made-up", sweep=(sweep,), shared_batches=shared)
+    batches: Literal["own", "shared"] = "shared" if shared else "own"
+    plan = Plan(release="made-up", sweep=(sweep,), batches=batches)
     (study,) = plan_studies(plan, sweep, WORKLOADS[setting.workload])
     return study
 

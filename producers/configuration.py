@@ -215,7 +215,14 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seed: Annotated[
         _Natural, Option("The seed that every random number follows from; by default 0.", "N")
     ] = 0
-    shared_batches: Annotated[bool, Option("Give all trials of a study the same batches.")] = False
+    batches: Annotated[
+        Literal["own", "shared"] | None,
+        Option(
+            "Give each trial of a study batches of its own, or all the same ones; by default "
+            "`shared` for ImageNet, Open Images, LM1B and Common Crawl, whose examples are then "
+            "read once for all, and `own` for others."
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Refuse what no field can tell alone."""

@@ -12,6 +12,7 @@ from dbtool.core.errors import UsageError
 from dbtool.core.footer import Study
 from dbtool.core.manifest import SWEEP_WORK
 from producers.configuration import DEFAULT_TRIALS, Plan, Sweep
+from producers.datasets.registry import dataset_definition
 from producers.lockstep import LockstepRule, refuse_lockstep
 from producers.search import SearchSpace, StepsRange, points, search_space_json
 from producers.seeds import SEARCH, derived_seed, study_seed, trial_seed
@@ -245,6 +246,7 @@ def plan_studies(
                 f"{workload.train_examples} training examples; this workload lists "
                 f"{', '.join(map(str, workload.batch_sizes))}"
             )
+    is_streamed = dataset_definition(workload.source).is_streamed
     search = sweep.rule()
     neighbours: dict[int, int | None] = dict.fromkeys(batch_sizes)
     if search is not None:
@@ -262,7 +264,7 @@ def plan_studies(
             train_steps=steps or max(1, round(workload.budget.steps(batch_size) * budget)),
             seed=study_seed(plan.seed, seeded, batch_size),
             given_seed=plan.seed,
-            shared_batches=plan.shared_batches,
+            shared_batches=plan.batches == "shared" if plan.batches else is_streamed,
             least_trials=(
                 search.wide_trials if search and search.window and neighbour is None else trials
             ),

@@ -86,7 +86,7 @@ COMMENT ON COLUMN measurements.test_classification_error IS 'Share of wrongly cl
 COMMENT ON COLUMN measurements.train_average_precision IS 'Average precision on the recorded subset of the training split; higher is better. Unit: share from 0 to 1. NULL between evaluations, and where it was not measured.';
 COMMENT ON COLUMN measurements.val_average_precision IS 'Average precision on the validation split; higher is better. Unit: share from 0 to 1. NULL between evaluations, and where it was not measured.';
 COMMENT ON COLUMN measurements.test_average_precision IS 'Average precision on the test split; higher is better. Unit: share from 0 to 1. NULL between evaluations, and where it was not measured.';
-COMMENT ON COLUMN measurements.batch_cross_entropy_error IS 'Mean loss on the step''s own batch, before its update. Unit: nats an example. NULL at step 0, and where it was not recorded, as in archives.';
+COMMENT ON COLUMN measurements.batch_cross_entropy_error IS 'Mean loss on the step''s own batch, before its update and without label smoothing. Unit: nats an example. NULL at step 0, and where it was not recorded, as in archives.';
 COMMENT ON COLUMN measurements.other_metrics IS 'Metrics without a column of their own, by name. Unit: that of each metric. NULL where a step has none.';
 COMMENT ON COLUMN measurements.seconds IS 'Time since training began, as the source tells it. Unit: seconds. NULL where it does not, as in archives, and of producers without --measure seconds.';
 

@@ -31,8 +31,8 @@ def convolution(
 ) -> nnx.Conv:
     """Make a layer whose windows are centred on every `stride`-th position, with zeros around.
 
-    Takes [batch, height, width, channels] to features; the kernel has an odd size. Weights start He
-    normal, biases at zero (chosen).
+    Takes [batch, height, width, channels] to features; the kernel has an odd size. Weights start
+    Glorot uniform, biases at zero (chosen by experiment).
     """
     return nnx.Conv(
         channels,
@@ -41,7 +41,7 @@ def convolution(
         strides=stride,
         padding=size // 2,
         use_bias=use_bias,
-        kernel_init=nnx.initializers.he_normal(),
+        kernel_init=nnx.initializers.glorot_uniform(),
         conv_general_dilated=conv_general_dilated,
         **options,
     )

@@ -98,7 +98,8 @@ def _pooled_twice(side: int, padding: Padding) -> int:
 class VGG(nnx.Module):
     """Stages of 3x3 convolutions, each followed by a max-pool; dense layers; all ReLU, then logits.
 
-    A stage is the output channels of its convolutions, a dense layer its width.
+    A stage is the output channels of its convolutions, a dense layer its width. Weights start
+    Glorot uniform, biases at zero (chosen by experiment).
     """
 
     def __init__(
@@ -116,11 +117,9 @@ class VGG(nnx.Module):
             before = stage[-1]
         shrunk = 2 ** len(stages)
         sizes = [images.height // shrunk * (images.width // shrunk) * before, *dense]
-        self.dense = nnx.List(
-            nnx.Linear(*pair, kernel_init=nnx.initializers.he_normal(), **options)
-            for pair in itertools.pairwise(sizes)
-        )
-        self.logits = nnx.Linear(sizes[-1], images.classes, **options)
+        layer = partial(nnx.Linear, kernel_init=nnx.initializers.glorot_uniform(), **options)
+        self.dense = nnx.List(layer(*pair) for pair in itertools.pairwise(sizes))
+        self.logits = layer(sizes[-1], images.classes)
 
     def __call__(self, images: jax.Array, *, train: bool) -> jax.Array:
         """Return logits [batch, classes] of images, float32 [batch, height, width, channels]."""

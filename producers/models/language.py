@@ -130,7 +130,7 @@ class LSTMLanguageModel(LanguageModel):
         initial = nnx.initializers.normal(1.0)
         self.embedding = nnx.Embed(vocabulary, embedding, embedding_init=initial, rngs=rngs)
         self.memory = ProjectedLSTM(embedding, cells, projected, **options)
-        self.logits = nnx.Linear(projected, vocabulary, **options)
+        self.logits = nnx.Linear(projected, vocabulary, use_bias=False, **options)
 
     def features(self, tokens: jax.Array) -> jax.Array:
         """Return features [batch, length, width]; every text starts with an empty memory."""

@@ -21,7 +21,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from producers.datasets.split import Split
 from producers.training.measures import Measure
-from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put
+from producers.training.mesh import DATA, EVERYWHERE, TRIAL, TRIALS, put, put_everywhere
 from producers.training.objectives import Metaparameters
 from producers.training.parts import Parts, PartsProgram
 from producers.training.pruning import connection_sensitivity, masks
@@ -129,9 +129,8 @@ class BlockProgram:
         return batch_size // micro_batch, micro_batch
 
     def put(self, split: Split) -> Examples:
-        """Copy a split to every device."""
-        inputs = put(split.inputs, self.mesh, EVERYWHERE)
-        return inputs, put(split.targets, self.mesh, EVERYWHERE)
+        """Copy a split to every device; CPU cores have one copy together."""
+        return put_everywhere(split.inputs, self.mesh), put_everywhere(split.targets, self.mesh)
 
     def start(self, seeds: np.ndarray) -> TrialState:
         """Return the states before the first step, from the trials' seeds (uint32 [trials])."""

@@ -23,6 +23,7 @@ TRIAL = "trial"
 DATA = "data"
 TRIALS = PartitionSpec(TRIAL)
 EVERYWHERE = PartitionSpec()
+_ALIGNMENT = 64  # bytes, of the beginning of an array in XLA's memory
 
 # Python does not see Ctrl-C while JAX waits for a call that may take minutes, but does while it
 # waits for a thread.
@@ -68,6 +69,18 @@ def device_mesh(devices: Sequence[jax.Device] | None = None, *, devices_a_trial:
 def put(array: np.ndarray, mesh: Mesh, spec: PartitionSpec) -> jax.Array:
     """Copy an array that every process holds whole to the devices of a mesh."""
     return from_processes(NamedSharding(mesh, spec), array, array.shape)
+
+
+def put_everywhere(array: np.ndarray, mesh: Mesh) -> jax.Array:
+    """Copy an array that every process holds whole to each device, once for all CPU devices.
+
+    These take memory as it is where it begins as XLA's own does, and copy any other each.
+    """
+    held = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+    start = -held.ctypes.data % _ALIGNMENT
+    aligned = held[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    aligned[...] = array
+    return put(aligned, mesh, EVERYWHERE)
 
 
 def from_processes(sharding: NamedSharding, local: np.ndarray, shape: tuple[int, ...]) -> jax.Array:

@@ -22,6 +22,8 @@ Metaparameters = Mapping[str, jax.Array]
 
 Totals = dict[str, jax.Array]
 Loss = tuple[jax.Array, jax.Array]
+LABEL_SMOOTHING = "label_smoothing"
+"""The metaparameter that a loss recorded of a batch goes without."""
 _SCORE_BINS = 4096
 
 
@@ -69,10 +71,10 @@ class Classification:
     def loss(self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters) -> Loss:
         """Return the sum and divisor of the loss, for logits [batch, classes], integers [batch]."""
         losses = cross_entropy(logits, targets)
-        if "label_smoothing" in metaparameters:
+        if LABEL_SMOOTHING in metaparameters:
             # As much as leaves that of the class when it is spread over all, the class among them.
             classes = logits.shape[-1]
-            smoothing = metaparameters["label_smoothing"] * classes / max(1, classes - 1)
+            smoothing = metaparameters[LABEL_SMOOTHING] * classes / max(1, classes - 1)
             uniform = -jax.nn.log_softmax(logits).mean(-1)
             losses = (1 - smoothing) * losses + smoothing * uniform
         return losses.sum(), jnp.float32(losses.size)
@@ -107,7 +109,7 @@ class MultiLabel:
 
     def loss(self, logits: jax.Array, targets: jax.Array, metaparameters: Metaparameters) -> Loss:
         """Return the summed loss and how many images, for logits and uint8 [batch, classes]."""
-        smoothing = metaparameters.get("label_smoothing", jnp.float32(0))
+        smoothing = metaparameters.get(LABEL_SMOOTHING, jnp.float32(0))
         wanted = (1 - smoothing) * targets.astype(jnp.float32) + smoothing / 2
         losses = optax.losses.sigmoid_binary_cross_entropy(logits, wanted)
         return losses.sum(), jnp.float32(targets.shape[0])

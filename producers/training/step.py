@@ -18,7 +18,13 @@ from jax.typing import DTypeLike
 from producers.datasets.forms import GREY_28, Form, ImageForm
 from producers.models.language import LanguageModel
 from producers.models.registry import model_definition
-from producers.training.objectives import Metaparameters, Objective, Totals, objective_for
+from producers.training.objectives import (
+    LABEL_SMOOTHING,
+    Metaparameters,
+    Objective,
+    Totals,
+    objective_for,
+)
 from producers.training.optimizers import LEARNING_RATE, OptimizerDefinition, optimizer_definition
 from producers.training.pruning import masked
 from producers.training.schedules import ScheduleDefinition, schedule_definition
@@ -55,7 +61,8 @@ class Gradient(NamedTuple):
     """The gradient of a batch's mean loss.
 
     Attributes:
-        loss: float32 scalar, the mean loss before the update, in nats.
+        loss: float32 scalar, the mean loss before the update, in nats, without label smoothing:
+            of trials that differ in that, it is comparable.
         gradients: in the form of the parameters.
         statistics: those of the state, after the batch.
     """
@@ -130,13 +137,13 @@ class Trainer:
         """Return the gradient of the mean loss of a batch that passes through the model at once."""
 
         def mean_loss(parameters: Any) -> tuple[jax.Array, Any]:
-            total, weight, statistics = self._loss(
+            total, plain, weight, statistics = self._loss(
                 parameters, state.statistics, metaparameters, examples
             )
-            return total / _divisor(weight), statistics
+            divisor = _divisor(weight)
+            return total / divisor, (plain / divisor, statistics)
 
-        with_gradients = jax.value_and_grad(mean_loss, has_aux=True)
-        (loss, statistics), gradients = with_gradients(state.parameters)
+        gradients, (loss, statistics) = jax.grad(mean_loss, has_aux=True)(state.parameters)
         return Gradient(loss, gradients, statistics)
 
     def accumulated_gradient(
@@ -169,16 +176,14 @@ class Trainer:
 
         def summed_loss(parameters: Any, others: Any, batch: Examples) -> Any:
             statistics = nnx.merge_state(averages, others)
-            total, weight, statistics = self._loss(parameters, statistics, metaparameters, batch)
-            return total, (weight, *nnx.split_state(statistics, nnx.BatchStat, ...))
+            total, *recorded, statistics = self._loss(parameters, statistics, metaparameters, batch)
+            return total, (*recorded, *nnx.split_state(statistics, nnx.BatchStat, ...))
 
         def add_one(carry: Any, batch: Examples) -> tuple[Any, None]:
             sums, others = carry
-            with_gradients = jax.value_and_grad(summed_loss, has_aux=True)
-            (total, (weight, after, others)), gradients = with_gradients(
-                state.parameters, others, batch
-            )
-            return (jax.tree.map(jnp.add, sums, (total, weight, gradients, after)), others), None
+            gradient = jax.grad(summed_loss, has_aux=True)
+            gradients, (plain, weight, after, others) = gradient(state.parameters, others, batch)
+            return (jax.tree.map(jnp.add, sums, (plain, weight, gradients, after)), others), None
 
         return jax.lax.scan(add_one, sums, examples)[0]
 
@@ -227,12 +232,21 @@ class Trainer:
 
     def _loss(
         self, parameters: Any, statistics: Any, metaparameters: Metaparameters, examples: Examples
-    ) -> tuple[jax.Array, jax.Array, Any]:
-        """Return the summed loss, its divisor, and the running statistics after the batch."""
+    ) -> tuple[jax.Array, jax.Array, jax.Array, Any]:
+        """Return the summed loss, that without label smoothing, their divisor, and the statistics.
+
+        The last are what else the model holds after the batch.
+        """
         model = self._model(parameters, statistics)
-        loss = partial(self.objective.loss, metaparameters=metaparameters)
-        total, weight = self._sums(model, examples, loss, train=True)
-        return total, weight, _split(model)[1]
+        plain = {name: metaparameters[name] for name in metaparameters if name != LABEL_SMOOTHING}
+
+        def losses(logits: jax.Array, targets: jax.Array) -> tuple[jax.Array, ...]:
+            trained, weight = self.objective.loss(logits, targets, metaparameters)
+            if len(plain) == len(metaparameters):
+                return trained, trained, weight
+            return trained, self.objective.loss(logits, targets, plain)[0], weight
+
+        return *self._sums(model, examples, losses, train=True), _split(model)[1]
 
     def _model(self, parameters: Any, statistics: Any) -> Any:
         return nnx.merge(self._graph, parameters, statistics, copy=True)

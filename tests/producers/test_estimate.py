@@ -127,7 +127,7 @@ MULTIPLICATIONS: dict[tuple[str, Form], float] = {
     ),
     # Of inputs and of outputs to four gates, the projection, and logits, at each of 16 tokens.
     ("lstm", TextForm(vocabulary=300, length=16)): (
-        16 * (2 * 512 * 4 * 2048 + 2048 * 512 + 512 * 300)
+        16 * ((1024 + 512) * 4 * 2048 + 2048 * 512 + 512 * 300)
     ),
 }
 

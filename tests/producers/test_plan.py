@@ -45,9 +45,15 @@ def test_seeds_and_folders_are_pinned():
 
 
 def test_shared_batches_follow_the_study_seed_and_leave_the_trials_seeds():
-    own, shared = small_study(), small_study(shared_batches=True)
+    own, shared = small_study(), small_study(batches="shared")
     assert shared.trials([0]).shared_seed == shared.seed
     assert shared.trials([0, 1]).seeds == own.trials([0, 1]).seeds
+
+
+def test_trials_share_batches_whose_examples_are_read_when_they_are_needed():
+    for name, by_default in ((FC.name, False), ("imagenet/vgg_11/nesterov_momentum", True)):
+        for batches, shared in ((None, by_default), ("own", False), ("shared", True)):
+            assert plan(name, batch_sizes=[64], batches=batches)[0].shared_batches == shared
 
 
 def test_sparsity_study_searches_from_the_middle_by_hand():

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -47,16 +47,14 @@ def small_study(
     seed: int = 0,
     steps: int = STEPS,
     learning_rates: tuple[float, float] = (1e-4, 1.0),
-    shared_batches: bool = False,
+    batches: Literal["own", "shared"] | None = None,
 ) -> StudyPlan:
     """A study of a narrow network on made-up images; with the default rates no trial diverges."""
     rule = EvaluationRule(4, other_splits_every=3, examples_between=3 * BATCH_SIZE)
     workload = replaced(WORKLOADS[WORKLOAD], DATA, GREY_28, TRAIN_EXAMPLES, goal=None)
     space = (("learning_rate", Range(*learning_rates, "LOG_SCALE")),)
     workload = replace(workload, evaluation=rule, search_space=space)
-    (study,) = planned(
-        workload, seed=seed, shared_batches=shared_batches, batch_sizes=[BATCH_SIZE], steps=steps
-    )
+    (study,) = planned(workload, seed=seed, batches=batches, batch_sizes=[BATCH_SIZE], steps=steps)
     return study
 
 
@@ -64,14 +62,14 @@ def planned(
     workload: Workload,
     *,
     seed: int = 0,
-    shared_batches: bool = False,
+    batches: Literal["own", "shared"] | None = None,
     preset: Preset = NO_PRESET,
     folder: Path | None = None,
     **sweep: Any,
 ) -> list[StudyPlan]:
     """The studies of a workload of a sweep's settings, in the release `tests`."""
     found = Sweep(workloads=(workload.name,), **sweep)
-    plan = Plan(sweep=(found,), release="tests", seed=seed, shared_batches=shared_batches)
+    plan = Plan(sweep=(found,), release="tests", seed=seed, batches=batches)
     return plan_studies(plan, found, workload, preset, folder)
 
 

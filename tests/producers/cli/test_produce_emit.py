@@ -120,7 +120,7 @@ batch_sizes = [8, 16]
 OF_ALL_SORTS = (
     ("--plan", "it's a plan.toml", "--block", "25", "--dtype", "bfloat16", "--out", "a\nb $HOME"),
     (
-        *("--all", "--shared-batches", "--seed", "3", "--budget", "0.5", "--datasets", "data"),
+        *("--all", "--batches", "shared", "--seed", "3", "--budget", "0.5", "--datasets", "data"),
         *("--measure", "gradient_noise_scale", "--measure", "gradient_lipschitz_constant"),
         *("--checkpoint-minutes", "2.5", "--micro-batch", "64", "--remat"),
     ),

@@ -1,6 +1,7 @@
 """Every model by its name: sizes worked out by hand, types, and the examples it takes."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ import pytest
 from jax.typing import DTypeLike
 
 from dbtool.core.errors import UsageError
-from producers.datasets.forms import GREY_28, Form, ImageForm, TextForm
+from producers.datasets.forms import GREY_28, IMAGENET, Form, ImageForm, TextForm
 from producers.models.residual import GhostBatchNorm
 from producers.training.step import trainer
 from tests.support.slow import quick_few
@@ -74,7 +75,7 @@ PARAMETERS: dict[tuple[str, Form], int] = {
     ("transformer_tiny", TEXTS): transformer(2, 64, 256),
     # Four gates from the inputs and from the projected outputs; the projection; the logits.
     ("lstm", TEXTS): (
-        32_000 * 512 + 2 * 512 * 4 * 2048 + 4 * 2048 + 2048 * 512 + dense(512, 32_000)
+        32_000 * 1024 + (1024 + 512) * 4 * 2048 + 4 * 2048 + 2048 * 512 + 512 * 32_000
     ),
 }
 # A base network of more layers is as wide a one.
@@ -95,6 +96,35 @@ def test_number_and_types_of_parameters_and_logits(model, form):
     assert sum(leaf.size for leaf in leaves) == PARAMETERS[model, form]
     assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
     assert logits == jax.ShapeDtypeStruct((3, *form.logits_shape), jnp.float32)
+
+
+IMAGENET_64 = replace(IMAGENET, height=64, width=64)
+
+
+@pytest.mark.parametrize(
+    ("model", "form"),
+    quick_few(
+        [("resnet_50", IMAGENET_64), ("resnet_50", IMAGENET), ("vgg_11", IMAGENET)],
+        {("resnet_50", IMAGENET_64)},
+    ),
+)
+def test_networks_of_imagenet_start_where_the_release_does(model, form):
+    """ResNet-50 at 6.9095: the logarithm of 1,000, and half of the variance of the logits."""
+    # Smooth images whose levels are about as bright, and vary as much, as those of photographs.
+    random = np.random.default_rng(0)
+    coarse = random.normal(118, 60, (8, form.height // 16, form.width // 16, 3))
+    levels = coarse.repeat(16, axis=1).repeat(16, axis=2).clip(0, 255).astype(np.uint8)
+    functions = trainer(model, "sgd", "constant", form)
+
+    @jax.jit
+    def start(images: jax.Array) -> jax.Array:
+        state = functions.start(jnp.uint32(0))
+        return functions.logits(state.parameters, state.statistics, images)
+
+    logits = start(levels)
+    # Of a label that is any of the classes alike.
+    loss = jax.nn.logsumexp(logits, axis=-1).mean() - logits.mean()
+    assert loss == pytest.approx(6.9095, abs=0.003)
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_a_stopped_sweep_is_gone_on_with_and_by_no_other_definition(made_up_mnis
     for other, measure, named in (
         (small_study(steps=STEPS - 1), (), r"train_steps \(29, there 30\)"),
         (small_study(seed=1), (), "seed than the given 1"),
-        (small_study(shared_batches=True), (), "shared_batches"),
+        (small_study(batches="shared"), (), "shared_batches"),
         (small_study(), ("seconds",), "measure"),
     ):
         sentence = rf"{saved}another {named}; go on with the options that it was begun with, or "

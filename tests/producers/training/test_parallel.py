@@ -13,7 +13,7 @@ import pytest
 from dbtool.core.errors import UsageError
 from producers.devices import join_hosts
 from producers.training.block_record import BlockRecord
-from producers.training.mesh import device_mesh
+from producers.training.mesh import device_mesh, put_everywhere
 from tests.support.blocks import (
     OTHER_EXAMPLES,
     PROBLEMS,
@@ -51,6 +51,16 @@ def test_curves_depend_neither_on_devices_nor_on_micro_batches():
     statistics = alone[1].statistics["first_norm"]
     assert statistics["variance"][...].shape == (TRIALS, 4)
     assert (np.abs(statistics["variance"][...] - 1) > 0.01).all()
+
+
+def test_cores_hold_one_copy_of_a_data_set():
+    levels = np.random.default_rng(0).integers(0, 256, (2_001, 28, 28), np.uint8)
+    # Wherever it begins.
+    for images in (levels, levels[1:], levels[:, 1:]):
+        placed = put_everywhere(images, device_mesh())
+        np.testing.assert_array_equal(placed, images)
+        held = {each.data.unsafe_buffer_pointer() for each in placed.addressable_shards}
+        assert (len(placed.addressable_shards), len(held)) == (8, 1)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from flax import nnx
 
@@ -16,7 +17,7 @@ from producers.models.residual import GhostBatchNorm
 from producers.training.measures import MEASURES
 from producers.training.objectives import Classification, MultiLabel, NextToken, Objective
 from producers.training.schedules import schedule_definition
-from producers.training.step import trainer
+from producers.training.step import Gradient, trainer
 from tests.support.blocks import PROBLEMS, TEXTS, trainer_of
 from tests.support.slow import quick_few
 
@@ -252,3 +253,29 @@ def test_average_precision_without_a_positive_label():
     found = metrics_of(MultiLabel(), (LOGITS, np.zeros((2, 3), np.uint8)))
     assert np.isnan(found["average_precision"])
     assert np.isfinite(found["cross_entropy_error"])
+
+
+@pytest.mark.parametrize("multi_label", [False, True])
+def test_the_recorded_loss_of_a_batch_is_without_label_smoothing(multi_label):
+    """So that the trials of a study that differ in it are comparable at every step."""
+    form = ImageForm(8, 8, 3, 5, multi_label=multi_label)
+    functions = trainer("fc_6", "sgd", "constant", form)
+    random = np.random.default_rng(0)
+    images = jnp.asarray(random.integers(0, 256, (4, 8, 8, 3), dtype=np.uint8))
+    labels = jnp.asarray(random.integers(0, 2, (4, 5)) if multi_label else np.arange(4))
+    state = functions.start(jnp.uint32(0))
+
+    def gradient(smoothing: float | None) -> Gradient:
+        values = {"learning_rate": jnp.float32(0.1)}
+        values |= {} if smoothing is None else {"label_smoothing": jnp.float32(smoothing)}
+        whole = functions.gradient(state, values, (images, labels))
+        halves = (images.reshape(2, 2, 8, 8, 3), labels.reshape(2, 2, *labels.shape[1:]))
+        parts = functions.accumulated_gradient(state, values, halves)
+        assert float(parts.loss) == pytest.approx(float(whole.loss), rel=1e-5)
+        return whole
+
+    plain, smoothed = gradient(None), gradient(0.3)
+    assert float(smoothed.loss) == pytest.approx(float(plain.loss), rel=1e-6)
+    # What is trained is not.
+    change = optax.tree.sub(smoothed.gradients, plain.gradients)
+    assert optax.tree.norm(change) > 0.1 * optax.tree.norm(plain.gradients)
