@@ -14,6 +14,7 @@ from typing import Any
 from dbtool.core.errors import UsageError
 from producers.search import OUTER, Metaparameter, Range, SearchSpace
 from producers.training.batches import phases
+from producers.training.optimizers import optimizer_definition
 from producers.workloads.definition import EvaluationRule, Workload
 
 # All trials are evaluated as the one says, those that have come near the goal as the other does; or
@@ -123,8 +124,12 @@ def _rules(workload: Workload) -> tuple[EvaluationRule, EvaluationRule]:
     return far, near
 
 
-def refuse_lockstep(workload: Workload) -> None:
-    """Refuse a search in lockstep where it would not be exact."""
+def refuse_lockstep(workload: Workload, rule: LockstepRule) -> None:
+    """Refuse a search in lockstep where it would not be exact, or has nothing to cut windows from.
+
+    Raises:
+        UsageError: for these reasons.
+    """
     remedy = "search it with --search fixed"
     if workload.depends_on_budget:
         raise UsageError(
@@ -135,6 +140,14 @@ def refuse_lockstep(workload: Workload) -> None:
         raise UsageError(
             f"{workload.name} has no goal to stop its trials at; give one with --goal, or {remedy}"
         )
+    effective = optimizer_definition(workload.optimizer).sums_up
+    cut = {_RATE, _MOMENTUM} if effective else {_RATE}
+    for name, each in workload.search_space:
+        if rule.window and name in cut and not isinstance(each, Range):
+            raise UsageError(
+                f"{workload.name} takes its {name} from a few values, of which there is no window; "
+                "give it a Range, or search it with --search lockstep"
+            )
 
 
 EFFECTIVE_RATE = "effective_learning_rate"

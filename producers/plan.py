@@ -250,7 +250,7 @@ def plan_studies(
     search = sweep.rule()
     neighbours: dict[int, int | None] = dict.fromkeys(batch_sizes)
     if search is not None:
-        refuse_lockstep(workload)
+        refuse_lockstep(workload, search)
         neighbours = search.neighbours(batch_sizes)
     steps = preset.steps if sweep.budget is None and sweep.steps is None else sweep.steps
     budget = preset.budget if sweep.budget is None else sweep.budget

@@ -1,5 +1,6 @@
 """Searches: ranges, points that do not depend on how many are wanted, lockstep and its windows."""
 
+import contextlib
 import itertools
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from dbtool.core.errors import UsageError
 from producers.lockstep import LockstepRule, Optimum, Windows, refuse_lockstep, together
 from producers.search import Choice, Range, SearchSpace, Sobol, points
 from producers.training.optimizers import OPTIMIZERS
-from producers.workloads.definition import EvaluationRule
+from producers.workloads.definition import EvaluationRule, search_space
 from producers.workloads.registry import WORKLOADS
 from tests.support.slow import quick_few
 
@@ -280,4 +281,21 @@ def test_evaluations_after_fewer_examples_where_the_workload_asks_for_that():
 
 def test_without_a_goal_lockstep_is_refused():
     with pytest.raises(UsageError, match="has no goal"):
-        refuse_lockstep(replace(FC, goal=None))
+        refuse_lockstep(replace(FC, goal=None), LockstepRule())
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "name", "refused"),
+    [
+        ("sgd", "learning_rate", True),
+        ("nesterov_momentum", "momentum", True),
+        ("adam", "beta1", False),
+    ],
+)
+def test_windows_need_ranges_to_be_cut_from(optimizer, name, refused):
+    found = dict(search_space(optimizer)) | {name: Choice((0.9, 0.95))}
+    workload = replace(FC, optimizer=optimizer, search_space=tuple(found.items()))
+    refuse_lockstep(workload, LockstepRule(window=False))
+    sentence = f"takes its {name} from a few values, of which there is no window"
+    with pytest.raises(UsageError, match=sentence) if refused else contextlib.nullcontext():
+        refuse_lockstep(workload, LockstepRule())
