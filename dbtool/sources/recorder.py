@@ -48,7 +48,7 @@ from dbtool.core.release import locked, read_release
 from dbtool.core.rows import with_other_metrics
 from dbtool.core.walk import entries
 from dbtool.core.writer import ReleaseWriter
-from dbtool.sources.tables.words import GOALS, trained
+from dbtool.sources.tables.words import GOALS, losses
 
 # By step and name.
 Rows = Mapping[int, Mapping[str, float]]
@@ -322,7 +322,7 @@ def _footer_of(header: _Header, rows: Rows, status: Status, source: str, index: 
     study = _study_of(header, rows, index)
     steps = max(rows)
     last = {name: value for row in rows.values() for name, value in row.items()}
-    own = trained(last) or [study.workload.metric]
+    own = losses(last) or [study.workload.metric]
     if not all(math.isfinite(last.get(name, 0)) for name in own):
         status = "INFEASIBLE"
     elif status == "COMPLETE" and steps < (header.train_steps or 0):

@@ -74,7 +74,7 @@ def read_logs(
         suggested["metrics"] = {key: each for key, each in metrics if _column_of(each) not in taken}
     tables = merged(suggested, merged(written, given or {}))
     _refuse_unknown(tables, tool, paths[0])
-    return runs_of(list(rows), mapping_of(tables, mapping), rows.__getitem__, notes)
+    return runs_of(list(rows), mapping_of(tables, mapping), rows.__getitem__, notes, are_logs=True)
 
 
 def guess_logs(paths: Sequence[Path], tool: LogFormat) -> Guess:

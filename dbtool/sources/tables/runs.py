@@ -68,11 +68,15 @@ class Files:
 
 @dataclass(slots=True)
 class RunReader:
-    """A reader of files, maybe with parts of the same runs, as a mapping describes them."""
+    """A reader of files, maybe with parts of the same runs, as a mapping describes them.
+
+    In tables NaN may stand for no value; in logs it was logged.
+    """
 
     paths: Sequence[Path]
     mapping: RunMapping
     notes: Notes
+    are_logs: bool = False
     problems: Problems = field(default_factory=Problems)
 
     def read(self, read: Read, on_progress: OnProgress) -> Files:
@@ -239,7 +243,8 @@ class RunReader:
         if not values:
             return pl.DataFrame(schema=_VALUES)
         row = [FILE, LINE] if files.metric is None else ["run", "step"]
-        return histories.without_missing(self._with_steps(pl.concat(values), runs), row)
+        found = self._with_steps(pl.concat(values), runs)
+        return found if self.are_logs else histories.without_missing(found, row)
 
     def _unpivoted(self, rows: pl.DataFrame, kept: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
         """Yield the texts of columns that may be metrics, many at a time, with their columns."""

@@ -17,7 +17,7 @@ from dbtool.sources.tables.histories import oddities, small_studies
 from dbtool.sources.tables.mapping import RunMapping, Tables, read_mapping
 from dbtool.sources.tables.properties import Run
 from dbtool.sources.tables.runs import Read, RunReader
-from dbtool.sources.tables.studies import StudyRuns, by_study, shards_of, stopped_early
+from dbtool.sources.tables.studies import StudyRuns, by_study, odd_runs, shards_of
 from dbtool.store.table_files import FRAME, Notes, TableFormat
 from dbtool.store.tables import as_table
 from dbtool.store.texts import read_parts, text_frame
@@ -123,20 +123,22 @@ def runs_of(
     read: Read,
     notes: Notes,
     on_progress: OnProgress = lambda _done, _total: None,
+    *,
+    are_logs: bool = False,
 ) -> RunSource:
     """Return the runs in files, whose rows a function reads as text, as a mapping describes them.
 
     Raises:
         RunsError, DbtoolError: as in `read_own_runs`.
     """
-    files = RunReader(paths, mapping, notes).read(read, on_progress)
+    files = RunReader(paths, mapping, notes, are_logs).read(read, on_progress)
     measured = [run for run in files.runs if len(run.values)]
     studies = by_study(measured, mapping.search_space)
     without = [run.name for run in (*files.runs, *files.absent) if run.values.is_empty()]
     if not studies:
         raise DbtoolError(f"{few_of([str(path) for path in paths], 3)}: no row tells of a run")
     odd = oddities(files, mapping, _examples(studies))
-    sentences = [*notes.sentences(), *odd, *stopped_early(studies, mapping)]
+    sentences = [*notes.sentences(), *odd, *odd_runs(studies, mapping)]
     if without:
         names = few_of(without, _MOST_NAMES)
         sentences.append(f"left out, as they have no measurements: {names}")

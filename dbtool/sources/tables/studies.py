@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,7 +77,32 @@ def _refuse_difference(
         raise run.first.error(None, reason + ", ".join(differing))
 
 
-def stopped_early(studies: Iterable[StudyRuns], mapping: RunMapping) -> Iterator[str]:
+def odd_runs(studies: Sequence[StudyRuns], mapping: RunMapping) -> Iterator[str]:
+    """Yield a sentence for each thing about how runs ended that may not be meant."""
+    runs = [run for each in studies for run in each.runs]
+    given = [run for run in runs if run.properties["trial"].get("status") == "COMPLETE"]
+    if diverged := sum(_status(run) == "INFEASIBLE" for run in given):
+        yield (
+            f"{diverged:,} of {counted(len(given), 'run')} given as COMPLETE ended with values "
+            "that are not finite, which counts as INFEASIBLE"
+        )
+    yield from _stopped_early(studies, mapping)
+    zeros = sum(
+        each.study.workload.metric.endswith("cross_entropy_error")
+        and _past(run, each.study.workload)[:1].to_list() == [0]
+        and _status(run) != "INFEASIBLE"
+        for each in studies
+        for run in each.runs
+    )
+    if zeros:
+        yield (
+            f"{zeros:,} of {counted(len(runs), 'run')} came past the goal by a loss of exactly 0, "
+            "which some tools log in place of NaN: give runs that diverged the trial.status "
+            "INFEASIBLE"
+        )
+
+
+def _stopped_early(studies: Sequence[StudyRuns], mapping: RunMapping) -> Iterator[str]:
     """Yield a sentence where runs that count as COMPLETE may have been stopped.
 
     They took less than three quarters of the steps of the longest run of their study, and did not
@@ -92,7 +117,7 @@ def stopped_early(studies: Iterable[StudyRuns], mapping: RunMapping) -> Iterator
         if not each.study.early_stopping:
             short = [run for run in each.runs if run.steps < _SHORT * longest]
             early += sum(
-                _status(run) == "COMPLETE" and not _reaches(run, workload) for run in short
+                _status(run) == "COMPLETE" and _past(run, workload).is_empty() for run in short
             )
     if early:
         is_one = early == 1
@@ -104,13 +129,13 @@ def stopped_early(studies: Iterable[StudyRuns], mapping: RunMapping) -> Iterator
         )
 
 
-def _reaches(run: Run, workload: Workload) -> bool:
-    """Return whether a run reaches the workload's goal."""
-    if workload.goal is None:
-        return False
+def _past(run: Run, workload: Workload) -> pl.Series:
+    """Return the values past the workload's goal, in the order of their steps."""
     found = run.values.filter(metric=workload.metric)["value"]
+    if workload.goal is None:
+        return found.clear()
     past = found > workload.goal if workload.maximize else found < workload.goal
-    return bool((past | ((found == workload.goal) & workload.goal_inclusive)).any())
+    return found.filter(past | ((found == workload.goal) & workload.goal_inclusive))
 
 
 def shards_of(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -> list[NewShard]:
@@ -182,17 +207,17 @@ def _trial(each: Run) -> Trial:
 
 
 def _status(each: Run) -> Status:
-    """Return how a run ended, as is given or by its values; a stopped one may have diverged."""
+    """Return how a run ended, as is given or by its values; tools do not tell that it diverged."""
     given: Status | None = each.properties["trial"].get("status")
-    if given in {"COMPLETE", "INFEASIBLE"}:
+    if given == "INFEASIBLE":
         return given
-    trained = words.trained(each.values["metric"].unique())
-    ends = each.values.filter(pl.col("metric").is_in(trained or metric_columns()))
+    losses = words.losses(each.values["metric"].unique())
+    ends = each.values.filter(pl.col("metric").is_in(losses or metric_columns()))
     ends = ends.group_by("metric").agg(pl.col("value").last())
     if not ends["value"].is_finite().all():
         return "INFEASIBLE"
-    is_short = given == "INCOMPLETE" or each.steps < each.properties["study"].get("train_steps", 0)
-    return "INCOMPLETE" if is_short else "COMPLETE"
+    is_short = each.steps < each.properties["study"].get("train_steps", 0)
+    return given or ("INCOMPLETE" if is_short else "COMPLETE")
 
 
 def _with_numbers(

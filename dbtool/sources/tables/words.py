@@ -1,7 +1,7 @@
 """Names that tools use for what they log, and their meaning here, for a first guess."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from dbtool.sources.numbers import number
 
@@ -167,14 +167,23 @@ def measure(name: str) -> str | None:
 
 
 def trained(names: Iterable[str]) -> list[str]:
-    """Return the losses that are trained on, by which a run is seen to diverge.
+    """Return the losses that are trained on; see `losses`."""
+    return _losses(names, {"batch_cross_entropy_error", "train_cross_entropy_error"})
 
-    They are the database's columns of such losses, or else the metrics with names of such.
+
+def losses(names: Collection[str]) -> list[str]:
+    """Return the losses of training and of evaluations, by whose ends a run is seen to diverge.
+
+    Of each they are the database's columns, or else the metrics with names of such.
     """
-    losses = {"batch_cross_entropy_error", "train_cross_entropy_error"}
+    evaluated = {"val_cross_entropy_error", "test_cross_entropy_error"}
+    return [*trained(names), *_losses(names, evaluated)]
+
+
+def _losses(names: Iterable[str], columns: set[str]) -> list[str]:
     meant = {name: next(metrics(name, percent=False), (name, None))[0] for name in names}
-    return [name for name in meant if name in losses] or [
-        name for name, column in meant.items() if column in losses
+    return [name for name in meant if name in columns] or [
+        name for name, column in meant.items() if column in columns
     ]
 
 

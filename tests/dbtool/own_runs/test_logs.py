@@ -1,5 +1,6 @@
 """The logs of other tools, each of the same two runs, and text logs, read as they are."""
 
+import json
 import math
 from pathlib import Path
 
@@ -236,6 +237,24 @@ def test_how_many_steps_a_run_was_to_take_may_be_in_its_log(tmp_path):
     assert query(tmp_path / "text", status) == expected
     others = "SELECT count(other_metrics) FROM measurements"
     assert query(tmp_path / "text", others) == [(0,)]
+
+
+def test_a_loss_that_huggingface_filtered_has_diverged(tmp_path):
+    # logging_nan_inf_filter writes 0 in place of NaN, and evaluations have NaN as it is.
+    evaluation = {"eval_accuracy": 0.1, "step": 2}
+    history = [
+        {"loss": 0.9, "step": 1},
+        {"loss": 0.0, "grad_norm": math.nan, "step": 2},
+        {"eval_loss": math.nan, **evaluation},
+    ]
+    text = json.dumps({"log_history": history, "max_steps": 2})
+    write(tmp_path, {"logs/a/trainer_state.json": text})
+    ingest(tmp_path, "logs", mapping='[study]\ntrain_steps = { column = "max_steps" }\n')
+    assert query(tmp_path, "SELECT status FROM trials") == [("INFEASIBLE",)]
+    with dbtool.record(tmp_path / "db" / "own", workload=WORKLOAD, batch_size=8) as trial:
+        trial.log(2, loss=0.0)
+        trial.log(2, val_cross_entropy_error=math.nan)
+    assert query(tmp_path, "SELECT status FROM trials WHERE release = 'own'") == [("INFEASIBLE",)]
 
 
 FORM = "step {step} loss {loss}"

@@ -61,11 +61,16 @@ def test_status_follows_from_the_values_and_steps(tmp_path):
     # Nothing says how long a run should be: the shortest that is COMPLETE does.
     load(tmp_path, {"1.csv": text}, files=final, database="other")
     assert query(tmp_path, "SELECT train_steps FROM studies", "other") == [(90,)]
-    # Tools do not say that a run which they saw stop had diverged.
-    load(tmp_path, {"1.csv": text}, trial={"status": '"INCOMPLETE"'}, files=final, database="third")
-    assert query(tmp_path, "SELECT status FROM trials ORDER BY trial_id", "third") == [
-        ("INCOMPLETE",), ("INCOMPLETE",), ("INFEASIBLE",), ("INCOMPLETE",)
-    ]  # fmt: skip
+    # Tools do not say that a run which they saw stop, or finish, had diverged.
+    for status in ("INCOMPLETE", "COMPLETE"):
+        trial = {"status": f'"{status}"'}
+        load(tmp_path, {"1.csv": text}, trial=trial, files=final, database=status)
+        assert query(tmp_path, "SELECT status FROM trials ORDER BY trial_id", status) == [
+            (status,), (status,), ("INFEASIBLE",), (status,)
+        ]  # fmt: skip
+    told = "1 of 4 runs given as COMPLETE ended with values that are not finite"
+    source = read(tmp_path, text, files=final | {"run": '"run"'}, trial=trial)
+    assert any(each.startswith(told) for each in source.sentences)
 
 
 WIDER = [float(np.float32(each)) for each in (0.98, 0.99, 0.9913)]
