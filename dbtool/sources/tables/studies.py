@@ -20,7 +20,7 @@ from dbtool.core.index import Index, differences
 from dbtool.core.rows import with_other_metrics
 from dbtool.sources.base import NewShard
 from dbtool.sources.tables import words
-from dbtool.sources.tables.mapping import RunMapping
+from dbtool.sources.tables.mapping import Column, RunMapping
 from dbtool.sources.tables.properties import Run
 from dbtool.store.table_files import Problems, RunsError, among, shown
 
@@ -78,7 +78,7 @@ def _refuse_difference(
 
 
 def odd_runs(studies: Sequence[StudyRuns], mapping: RunMapping) -> Iterator[str]:
-    """Yield a sentence for each thing about how runs ended that may not be meant."""
+    """Yield a sentence for each thing about how runs ended, or were set, that may not be meant."""
     runs = [run for each in studies for run in each.runs]
     given = [run for run in runs if run.properties["trial"].get("status") == "COMPLETE"]
     if diverged := sum(_status(run) == "INFEASIBLE" for run in given):
@@ -99,6 +99,33 @@ def odd_runs(studies: Sequence[StudyRuns], mapping: RunMapping) -> Iterator[str]
             f"{zeros:,} of {counted(len(runs), 'run')} came past the goal by a loss of exactly 0, "
             "which some tools log in place of NaN: give runs that diverged the trial.status "
             "INFEASIBLE"
+        )
+    yield from _odd_settings(studies, mapping)
+
+
+def _odd_settings(studies: Sequence[StudyRuns], mapping: RunMapping) -> Iterator[str]:
+    """Yield a sentence for a metaparameter that only some runs of a workload have.
+
+    Another is for learning rates below 0.
+    """
+    of_workload: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for each in studies:
+        of_workload[each.study.key[0]] += [run.properties["metaparameters"] for run in each.runs]
+    runs = counted(sum(map(len, of_workload.values())), "run")
+    for name, given in mapping.metaparameters.items():
+        counts = [(sum(name in own for own in each), len(each)) for each in of_workload.values()]
+        lacking = sum(all_runs - having for having, all_runs in counts if having)
+        if lacking and isinstance(given, Column):
+            yield (
+                f"{lacking:,} of {runs} had no {name}, which others of the workload have: such a "
+                f"run is a setting of its own; fill in {shown(given.column)}, or give "
+                f"metaparameters.{name} a default"
+            )
+    rates = [own.get("learning_rate", 0) for each in of_workload.values() for own in each]
+    if below := sum(rate < 0 for rate in rates):
+        yield (
+            f"{below:,} of {runs} had a learning_rate below 0: where it is a logarithm, write the "
+            "rate itself"
         )
 
 

@@ -73,6 +73,24 @@ def test_status_follows_from_the_values_and_steps(tmp_path):
     assert any(each.startswith(told) for each in source.sentences)
 
 
+def test_odd_settings_and_losses_are_told(tmp_path):
+    text = "run,step,loss,lr\na,100,2.5,-3\na,200,0.0,-3\nb,100,2.5,\nb,200,1.9,\n"
+    source = read(
+        tmp_path,
+        text,
+        files={"run": '"run"'},
+        workload={"metric": '"val_cross_entropy_error"', "goal": "2.0"},
+        metaparameters={"learning_rate": '{ column = "lr" }'},
+        metrics={"val_classification_error": None, "val_cross_entropy_error": '"loss"'},
+    )
+    for told in (
+        "1 of 2 runs came past the goal by a loss of exactly 0",
+        "1 of 2 runs had no learning_rate, which others of the workload have",
+        "1 of 2 runs had a learning_rate below 0",
+    ):
+        assert any(each.startswith(told) for each in source.sentences)
+
+
 WIDER = [float(np.float32(each)) for each in (0.98, 0.99, 0.9913)]
 
 
