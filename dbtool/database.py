@@ -100,7 +100,8 @@ class Database(Releases):
             goal: target value, or several; None for each workload's own goal, without releases that
                 lack one.
             metric: column to compare with the goal; None for each workload's own metric.
-            trials: number of trials to take the best of; None for as many as every study has.
+            trials: number of trials to take the best of; None for the fewest of any study with 5 or
+                more, if half of the studies have so many, else with 2 or more.
             overhead: share by which steps exceed linear scaling at the critical batch size of that
                 definition.
             start: batch size from which scaling is linear; None for the smallest.

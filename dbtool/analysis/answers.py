@@ -171,7 +171,7 @@ def register_analysis(
     analysis: Callable[[Sequence[Search], Settings], object],
     returned: str,
 ) -> None:
-    """Register NAME(trials, count) of `listed_trials` and k (0: as many as all have)."""
+    """Register NAME(trials, count) of `listed_trials` and k (0: see `equal_trials`)."""
     fields = ", ".join(f"{name} {kind}" for name, (kind, _) in _TRIAL.items())
 
     def analysed(trials: Sequence[dict[str, Any]], count: int) -> object:

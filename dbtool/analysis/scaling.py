@@ -27,7 +27,7 @@ class Settings:
             100.
         start: the batch size that linear scaling starts from, above 0; None: the smallest that
             reached the goal.
-        trials: the number at which searches are compared, 1 or more; None: as many as all have.
+        trials: the number at which searches are compared, 1 or more; None: see `equal_trials`.
         curve: `bent` for curves of any bend, `hyperbola` for those of bend 1 alone.
         sustained: the number of evaluations in a row that have to be past the goal, 1 or more.
         seconds: of a step on one device, which tell runs by time and cost; None for no runs.

@@ -25,6 +25,8 @@ from dbtool.analysis.critical import StepsAt
 
 FEWEST_TRIALS = 5
 """Searches with fewer trials are dropped, so that the rest can be compared at more."""
+_LEAST = (FEWEST_TRIALS, 2, 1)
+"""Fewest trials of a search that counts: the first that half of the searches have."""
 _ROUNDING = 1e-12  # 1 - 9/10 is a little less than 1/10 in floating point
 _BORROWED = 4
 """Degrees of freedom by which the spread of all replicates counts in that of each setting."""
@@ -254,11 +256,13 @@ def equal_trials(given: Sequence[Search], k: int | None) -> tuple[list[Search], 
 
     Args:
         given: at least one.
-        k: the number of trials; None: the fewest of those that have `FEWEST_TRIALS` or more.
+        k: the number of trials; None: the fewest of those that have 5 or more, of which there are
+            at least half; else of those with 2, or with 1.
     """
     if k is None:
-        enough = [each.trials for each in given if each.trials >= FEWEST_TRIALS]
-        k = min(enough, default=max(each.trials for each in given))
+        counts = [each.trials for each in given]
+        enough = ([count for count in counts if count >= least] for least in _LEAST)
+        k = min(next(each for each in enough if 2 * len(each) >= len(counts)))
     return [each for each in given if each.trials >= k], k
 
 

@@ -106,7 +106,8 @@ def scaling(
             batch_size, steps and, if there are several, workload. Rows of one batch size are
             replicates; or a row has it, with the columns n and sd, or lower and upper.
         goal (X,X,…): The values of the metric to get past, in place of each workload's own.
-        trials (K): Compare the best of K trials; without it of as many as every study has.
+        trials (K): Compare the best of K trials; without it of the fewest of any study with 5 or
+            more, if half of the studies have so many, else with 2 or more.
         overhead (X): The share by which steps exceed linear scaling at the critical batch size of
             that definition, and examples or steps the fewest where perfect scaling and gains end.
         start (B): The batch size from which scaling is linear; without it the smallest.
@@ -237,6 +238,9 @@ def _print_report(
     if rows is None and output_format in options.FOR_READERS:
         if output_format is options.Format.TABLE and columns is None:
             _print_words(report)
+        else:
+            for few in report.left_out():
+                tell(few)
         view = View(_FITTING, columns, wide)
         print_table(report.in_short().to_arrow(), output_format, view=view)
         return
@@ -247,6 +251,8 @@ def _print_report(
     print_table(made.to_arrow(), output_format, view=View(_FIRST[kind], columns, wide))
     if lack := lack_of_rows(kind, made):
         tell(lack)
+    for few in report.left_out(kind):
+        tell(few)
 
 
 def _print_words(report: "ScalingReport") -> None:

@@ -25,7 +25,7 @@ from dbtool.report.tables import (
     ratio_rows,
     rows_of_answers,
 )
-from dbtool.report.words import PARAGRAPHS, in_short, law_sentence, sentences
+from dbtool.report.words import PARAGRAPHS, in_short, law_sentence, left_out, sentences
 from dbtool.store.questions import name_in
 from dbtool.store.releases import Releases
 from dbtool.store.tables import TABLE_FILE, positive, text_table
@@ -217,6 +217,16 @@ class ScalingReport:
 
         db = None if self.trials is None else self.trials.db
         return plot_scaling(db, self.answers, self.settings, width, on_left_out)
+
+    def left_out(self, kind: str = "critical") -> list[str]:
+        """Return which batch sizes rows of a kind lack for want of trials, a sentence a workload.
+
+        Branches, comparisons and profiles choose trials of their own.
+        """
+        if kind in {"branches", "comparison", "profiles"}:
+            return []
+        named = ((name_in(each.release, each.workload), each.scaling) for each in self.answers)
+        return [f"{name}: {few}" for name, each in named if (few := left_out(each))]
 
     def of_law(self) -> list[str]:
         """Return what the law says, a statement a definition; none where there is no law."""

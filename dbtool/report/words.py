@@ -68,6 +68,12 @@ def in_short(estimate: Interval | None) -> str | None:
     return f"> {low}" if estimate.verdict == "lower_bound" else f"< {high}"
 
 
+def left_out(scaling: Scaling) -> str:
+    """Return which batch sizes have too few trials, as a clause; "" where none has."""
+    few = f", with fewer than {scaling.trials} trials (--trials)"
+    return f"left out are {_sizes(scaling.left_out)}{few}" if scaling.left_out else ""
+
+
 def _regimes(scaling: Scaling, settings: Settings) -> Iterator[str]:
     perfect, useful, bend = scaling.perfect_to, scaling.useful_to, scaling.bend
     if perfect is None or useful is None or scaling.curve is None:
@@ -226,7 +232,6 @@ def _sources(scaling: Scaling) -> Iterator[str]:
         f"At {counted(len(scaling.windowed), 'batch size')} the search was in a window around the "
         "best of the next one, in which as many trials come further than in the whole space."
     )
-    few = f"Left out are {{}}, with fewer than {scaling.trials} trials (--trials)."
     told: tuple[tuple[Sequence[float], str], ...] = (
         (missed, "At {} the goal was not reached; that counts as a bound."),
         (scaling.ended, ended),
@@ -234,7 +239,7 @@ def _sources(scaling: Scaling) -> Iterator[str]:
         (scaling.diverged, "At {} most trials diverged, which tells nothing of steps."),
         (scaling.windowed, windowed),
         (scaling.wide, "At {} it was in the whole space: steps there count as a bound."),
-        (scaling.left_out, few),
+        (scaling.left_out, f"{left_out(scaling).capitalize()}."),
         (scaling.wanted, "Studies at batch sizes {} would tell more."),
     )
     yield from (words.format(_sizes(sizes)) for sizes, words in told if sizes)

@@ -1,7 +1,7 @@
 -- Steps to result of the best of equally many trials of each batch size, as `dbtool scaling --rows steps` tells them: the median
 -- of the best of k trials that are drawn from those of a search, and between which steps that lies with a chance of 95 %. Trials
--- that diverged count as ones that never reach the goal. k is the number of trials, or as many as every search of the
--- workload has that has five or more.
+-- that diverged count as ones that never reach the goal. k is the number of trials, or the fewest of any search of the
+-- workload with 5 or more, if half of the searches have so many, else with 2 or more.
 WITH asked AS (
     SELECT * EXCLUDE (train_steps), NULL::INTEGER AS asked_trials
     FROM study_goals(NULL, NULL, NULL, $metric, $goal)

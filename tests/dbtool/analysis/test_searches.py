@@ -55,6 +55,15 @@ def test_searches_are_compared_at_as_many_trials_as_all_have():
     assert ([each.trials for each in chosen], k) == ([20, 8], 8)
     assert equal_trials(given, 10)[0] == [given[1]]
     assert equal_trials(given[:1], None) == (given[:1], 3)
+    # Of most searches the fewest, and not the most of any.
+    for counts, expected in (
+        ((3, 3, 3, 4), 3),
+        ((5, 3, 3), 3),
+        ((20, 8, 3, 3), 8),
+        ((4, 4, 1, 1), 4),
+        ((4, 1, 1), 1),
+    ):
+        assert equal_trials([*map(of, counts)], None)[1] == expected
 
 
 @pytest.mark.parametrize(

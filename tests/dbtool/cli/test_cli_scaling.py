@@ -92,6 +92,18 @@ def test_the_studies_that_would_tell_more_can_be_trained(call, tmp_path):
     assert "dbtool produce" not in call("scaling", "digits/*", "--db", str(tmp_path)).output
 
 
+def test_batch_sizes_of_too_few_trials_are_named_in_every_form(call, tmp_path):
+    for size, count in ((8, 2), (16, 5), (32, 5)):
+        trials = [reaching(number) for number in range(count)]
+        write_shard(tmp_path, workload="digits/mine/sgd", batch_size=size, trials=trials)
+    words = ("scaling", "--db", str(tmp_path))
+    few = "left out are 8, with fewer than 5 trials (--trials)"
+    assert f"L{few[1:]}." in " ".join(call(*words).output.split())
+    for form in (("--format", "csv"), ("--format", "markdown"), ("--rows", "steps")):
+        assert call(*words, *form).errors.endswith(f":digits/mine/sgd: {few}\n")
+    assert few not in call(*words, "--rows", "comparison").errors
+
+
 def test_words_for_no_value_are_goals_that_were_not_reached(call, tmp_path):
     table = tmp_path / "steps.csv"
     words = ("scaling", "--csv", str(table), "--rows", "steps", "--columns", "steps")

@@ -13,7 +13,7 @@ export interface State {
   metric: string | null;
   /** null: each workload's own. */
   goal: number | null;
-  /** At how many trials searches are compared; null: as many as all have. */
+  /** At how many trials searches are compared; null: see `equalTrials`. */
   trials: number | null;
   /** Divide steps by the curve's own at one batch size. */
   relative: boolean;

@@ -29,7 +29,7 @@ export interface Scaling {
   readonly rateLaw: RateLaw | null;
 }
 
-/** `scaling_of_searches`: from a search a batch size, rising, at least one; null trials are as many as all have. */
+/** `scaling_of_searches`: from a search a batch size, rising, at least one; of null trials see `equalTrials`. */
 export function scalingOfSearches(given: readonly Search[], trials: number | null): Scaling {
   const { enough, k } = equalTrials(given, trials);
   const hasWindows = enough.some((search) => search.study.windowed);

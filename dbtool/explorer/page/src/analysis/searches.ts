@@ -6,8 +6,8 @@ import type { StepsAt } from "./critical";
 import { binomialChances } from "./distributions";
 import { medianErrors, middle } from "./replicates";
 
-/** Searches of fewer trials are left out, so that the rest can be compared at more. */
-const FEWEST_TRIALS = 5;
+/** Searches of fewer trials are left out, so that the rest can be compared at more: the first that half of them have. */
+const LEAST = [5, 2, 1];
 
 /** The trials of a study, whatever the goal: those that have an ordinal or diverged, by rising number. */
 export interface StudyTrials {
@@ -134,8 +134,8 @@ export function firstPast({ after, steps }: Crossing): { lower: number; upper: n
 /** `equal_trials`: the searches that have enough trials, and the number at which they are compared. */
 export function equalTrials(given: readonly Search[], k: number | null): { enough: Search[]; k: number } {
   const counts = given.map((each) => each.trials);
-  const many = counts.filter((count) => count >= FEWEST_TRIALS);
-  const asked = k ?? (min(many) ?? max(counts)!);
+  const enough = LEAST.map((least) => counts.filter((count) => count >= least));
+  const asked = k ?? min(enough.find((each) => 2 * each.length >= counts.length)!)!;
   return { enough: given.filter((each) => each.trials >= asked), k: asked };
 }
 
