@@ -60,6 +60,7 @@ class BestRate:
         high: the largest of them; inf likewise.
         best: the learning rate of the trial that took the fewest steps.
         trials: how many came nearly as far.
+        is_outer: whether the best itself lies in the outer tenth.
     """
 
     batch_size: float
@@ -67,6 +68,7 @@ class BestRate:
     high: float
     best: float
     trials: int
+    is_outer: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,13 +133,16 @@ def best_rate(search: "Search", rate: Rate) -> BestRate | None:
     plain = _rates(search, searched)
     start, end = _searched(search, searched) or (plain[known].min(), plain[known].max())
     outer = (math.log(end / start) if end > start > 0 else 0.0) * _OUTER
-    plain = plain[near]
+    first = np.argmin(np.where(np.isfinite(rates), search.steps, math.inf))
+    below = plain <= start * math.exp(outer) if outer else np.zeros_like(near)
+    above = plain >= end / math.exp(outer) if outer else np.zeros_like(near)
     return BestRate(
         batch_size=search.batch_size,
-        low=0.0 if outer and plain.min() <= start * math.exp(outer) else low,
-        high=math.inf if outer and plain.max() >= end / math.exp(outer) else high,
-        best=float(rates[np.argmin(np.where(np.isfinite(rates), search.steps, math.inf))]),
+        low=0.0 if below[near].any() else low,
+        high=math.inf if above[near].any() else high,
+        best=float(rates[first]),
         trials=int(near.sum()),
+        is_outer=bool(below[first] or above[first]),
     )
 
 

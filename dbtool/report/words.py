@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbtool.analysis.critical import fewest_reached
 from dbtool.analysis.interval import ratio
+from dbtool.analysis.learning_rates import FEWEST_RATES, NEARLY
 from dbtool.core.errors import counted, joined
 
 if TYPE_CHECKING:
@@ -150,12 +151,24 @@ def _learning_rate(scaling: Scaling, settings: Settings) -> Iterator[str]:
             )
             yield f"Other laws cannot be ruled out: {', '.join(others)}."
     if scaling.rates and scaling.rate_law is None:
-        yield "How the best learning rate moves cannot be told from so few batch sizes."
-    one_sided = [each for each in scaling.rates if each.low == 0 or math.isinf(each.high)]
-    if one_sided:
+        inside = sum(each.low > 0 and math.isfinite(each.high) for each in scaling.rates)
         yield (
-            f"At {_sizes([each.batch_size for each in one_sided])} the best learning rates lie in "
-            "the outer tenth of the searched range: better ones may lie beyond it."
+            "How the best learning rate moves cannot be told: it takes "
+            f"{counted(FEWEST_RATES, 'batch size')} where all that are nearly as good as the best "
+            f"lie inside the searched range, and there {'is' if inside == 1 else 'are'} "
+            f"{inside or 'none'}."
+        )
+    open_ended = [each for each in scaling.rates if each.low == 0 or math.isinf(each.high)]
+    if outer := [each.batch_size for each in open_ended if each.is_outer]:
+        yield (
+            f"At {_sizes(outer)} the best learning rates lie in the outer tenth of the searched "
+            "range: better ones may lie beyond it."
+        )
+    if near := [each.batch_size for each in open_ended if not each.is_outer]:
+        yield (
+            f"At {_sizes(near)} learning rates nearly as good as the best (up to {NEARLY:g} times "
+            "the steps) lie in the outer tenth of the searched range: how far the good ones reach "
+            "is unknown."
         )
 
 

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 from dbtool.analysis.answers import answers_of_table
-from dbtool.analysis.scaling import Settings
+from dbtool.analysis.scaling import Settings, scaling_of_searches
+from dbtool.analysis.searches import Search
 from dbtool.core.errors import UsageError
 from dbtool.database import Database
 from dbtool.report.scaling import ScalingReport
@@ -20,6 +22,7 @@ NOISE_SCALE = 32.0
 FEWEST = {"adam": 50, "sgd": 100}
 TRIALS = 6
 WINDOW = {"origin": {"batch_size": 1}}
+NEARLY = "learning rates nearly as good as the best (up to 1.25 times the steps)"
 
 
 def _row(step: int, error: float, **metrics: Any) -> dict[str, Any]:
@@ -80,6 +83,25 @@ def test_the_study_that_searched_wider_is_a_bound(found):
     said = " ".join(sentences(adam.scaling, found.settings))
     assert "At 12 batch sizes the search was in a window" in said
     assert "At 1 it was in the whole space" in said
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ((100, 200, 900), {"At 8, 16 the best learning rates"}),
+        ((110, 100, 900), {f"At 8, 16 {NEARLY}"}),
+        ((900, 100, 900), set()),
+    ],
+    ids=["the best", "one nearly as good", "none"],
+)
+def test_which_rates_lie_at_the_edge_of_the_search_is_told(steps, told):
+    known, rates = np.array(steps, float), np.array([0.01, 0.1, 1.0])
+    given = [Search(size, known - 1, known, rates, 0 * rates, {}) for size in (8, 16)]
+    said = sentences(scaling_of_searches(given, Settings()), Settings())
+    found = {each.partition(" lie in the outer tenth")[0] for each in said if "outer" in each}
+    assert found == told
+    inside = "are none" if told else "are 2"
+    assert any(f"inside the searched range, and there {inside}." in each for each in said)
 
 
 def test_noise_scale_beside_the_critical_batch_size(found):

@@ -184,7 +184,7 @@ CONDITIONS: dict[str, Callable[[State], bool]] = {
     "most searches of few trials, one of fewer": lambda s: (
         s.k is None
         and bool(s.scaling.left_out)
-        and 1 < s.scaling.trials < 5 <= max(each.trials for each in s.searches)
+        and 1 < (s.scaling.trials or 0) < 5 <= max(each.trials for each in s.searches)
     ),
     "most searches of one trial": lambda s: s.k is None and s.scaling.trials == 1,
     "a search of few trials beside others": lambda s: (

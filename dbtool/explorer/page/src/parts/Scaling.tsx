@@ -64,7 +64,7 @@ export function Scaling({ state, curves, change, children }: Props) {
         <Card
           id="learning-rates"
           title="Best learning rates"
-          about="Bars: trials nearly as fast as the fastest. Arrows: better ones may lie outside the search. Lines: the fitted law."
+          about="Bars: trials nearly as fast as the fastest. Arrows: good ones may lie outside the search. Lines: the fitted law."
           goal={goalOf(curves)}
           legend={<Legend of={drawn.filter((each) => each.rates.length > 0)} />}
           draw={(width) => ratesChart(drawn, width)}
