@@ -13,7 +13,7 @@ from dbtool.cli.database import reading, tell_left_out, tell_unlike_definitions
 from dbtool.cli.messages import tell
 from dbtool.cli.table import View
 from dbtool.core.errors import DbtoolError, UsageError, matching, unknown
-from dbtool.store.questions import FIRST_TRIALS
+from dbtool.store.questions import FIRST_TRIALS, index_question
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +132,8 @@ def steps(
     Steps to result are the fewest steps that any of a study's first COMPLETE trials, which were
     trained to their end, took to get strictly past the goal (or to it, where the workload's goal is
     inclusive). Of a study that was searched in lockstep, the trials that were dropped count too.
-    Trials with equal metaparameters and other seeds are replicates: their median counts.
+    Trials with equal metaparameters and other seeds are replicates: their median counts,
+    and trial_id is the middle one.
     Steps are empty where no trial did, and where the search ended before the goal.
 
     Example: dbtool steps 'mnist/*' --goal 0.05 --metric val_classification_error
@@ -153,6 +154,9 @@ def steps(
         release=release,
     )
     tell_left_out(database, workload, metric, goal, release)
+    named = {"releases": [*rows["release"].unique()], "workloads": [*rows["workload"].unique()]}
+    if ("replicates",) in database.result(index_question("searches", **named)):
+        tell("steps of replicates are their median, and trial_id is the middle one")
     ended = rows.filter(rows[by].is_null() & rows["stopped_at"].is_not_null())
     for held, name, sizes in (
         ended.group_by("release", "workload", maintain_order=True).agg("batch_size").iter_rows()

@@ -31,8 +31,9 @@ def caption_of(points: Points, spec: FigureSpec) -> list[str]:
         is_counted = any(renderer.counts_diverged for renderer, _ in _kinds(rows))
         trials += f", diverged ones {'' if is_counted else 'not '}counted"
     facts = [_releases(points), workload, trials, _goals(points), _VERSION]
-    first = " ".join([spec.question, *_points(panels)])
-    notes = [note for renderer, of_kind in _kinds(rows) for note in renderer.meanings(of_kind)]
+    first = " ".join([spec.question, *_points(points, panels)])
+    unit = "setting" if points.has_replicates else "trial"
+    notes = [note for kind, of_kind in _kinds(rows) for note in kind.meanings(of_kind, unit)]
     paragraphs = [first, _joined(facts), spec.note, points.first("choice")]
     paragraphs += [*dict.fromkeys(notes), *gaps_of(points, panels)]
     if len(points.missing) <= MOST_RELEASES:
@@ -57,7 +58,7 @@ def short_caption(points: Points, spec: FigureSpec, panels: Sequence[Panel]) -> 
     searched = points.searches[0] if len(points.searches) == 1 else ""
     facts = [_releases(points), searched, _trials(points), often, _VERSION]
     pointer = "The CSV beside it says what is missing." if missing else ""
-    meanings = _points(panels)
+    meanings = _points(points, panels)
     parts = [f"{_joined(facts)}.", pointer, spec.note, points.first("choice")]
     # Those of several kinds take many words.
     parts = [*meanings, *parts] if len(meanings) == 1 else [*parts, *meanings]
@@ -106,13 +107,14 @@ def alternative_text(points: Points, spec: FigureSpec) -> str:
     return f"{title_of(points, spec)}, {count}: {'; '.join(panels)}{curves}."
 
 
-def _points(panels: Sequence[Panel]) -> list[str]:
+def _points(points: Points, panels: Sequence[Panel]) -> list[str]:
     """Return a sentence on the meaning of a point for each kind of panel."""
     if all(panel.first("workload") is None for panel in panels):
         return ["The curves follow from formulas; no trial is drawn."]
+    unit = "setting (by the median of its replicates)" if points.has_replicates else "trial"
     titles: dict[str, list[str]] = {}
     for panel in panels:
-        titles.setdefault(panel.renderer.point, []).append(
+        titles.setdefault(panel.renderer.point.format(unit), []).append(
             f"\N{LEFT DOUBLE QUOTATION MARK}{panel.title}\N{RIGHT DOUBLE QUOTATION MARK}"
         )
     if len(titles) == 1:

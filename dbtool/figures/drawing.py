@@ -104,7 +104,8 @@ def draw(
             _draw_panel(figure, axes, page, index, head, foot)
         if len(panels) <= MOST_ALIGNED:
             figure.align_ylabels()
-        entries = [*releases_of(panels), *shared], key_of(figure, panels)
+        key = key_of(figure, panels, has_replicates=points.has_replicates)
+        entries = [*releases_of(panels), *shared], key
         under: Stack = []
         for legend in (Legend(marks, room) for marks in entries if marks):
             under = [*under, legend, 0.7 * EDGE]

@@ -18,7 +18,8 @@ from dbtool.figures.specs import FigureSpec, PanelKind
 from dbtool.figures.style import MARKERS, colours, sequence
 from dbtool.figures.trials import CurveRenderer, GridRenderer, ScatterRenderer
 
-_FEWEST = "the fewest steps to the goal of any trial"
+# In braces is the trial, or the setting where there are replicates.
+_FEWEST = "the fewest steps to the goal of any {}"
 
 RENDERERS: Mapping[PanelKind, Renderer] = {
     "steps_to_result": LineRenderer(
@@ -34,8 +35,8 @@ RENDERERS: Mapping[PanelKind, Renderer] = {
         "95 %, by order statistics. An end at the point itself is no bound.",
     ),
     "metaparameter": LineRenderer(
-        "A point is the metaparameter of the trial that reached the goal first, of the search at "
-        "one batch size.",
+        "A point is the metaparameter of the {} that reached the goal first, of the search at one "
+        "batch size.",
         labels=("batch size", "value"),
         scales=("log2", "log10"),
         guides=("linear", "square_root"),

@@ -15,7 +15,17 @@ from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Affine2D, ScaledTranslation
 
 from dbtool.figures.names import one_line
-from dbtool.figures.style import KEY, OF_MANY, QUIET, RC, SMALL, Mark, star_of
+from dbtool.figures.style import (
+    FIRST,
+    KEY,
+    MIDDLE,
+    OF_MANY,
+    QUIET,
+    RC,
+    SMALL,
+    Mark,
+    star_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -234,7 +244,7 @@ def _releases(panels: Sequence[Panel]) -> dict[int, Curve]:
     return {curve.release_index: curve for panel in panels for curve in panel.curves}
 
 
-def key_of(figure: Figure, panels: Sequence[Panel]) -> list[Mark]:
+def key_of(figure: Figure, panels: Sequence[Panel], *, has_replicates: bool = False) -> list[Mark]:
     """Return the key: each mark that is drawn, once; stars differ by release.
 
     A band has the colour of the only series with bands; a guide tells where it is that of a curve.
@@ -254,8 +264,10 @@ def key_of(figure: Figure, panels: Sequence[Panel]) -> list[Mark]:
         colours = {curve.colour for curve in curves if curve.name in drawn[name]}
         own = {"color": colours.pop()} if len(colours) == 1 else {}
         found[name] = [Mark(KEY[name].text, KEY[name].look | own)]
+    if has_replicates:
+        found |= {n: [replace(KEY[n], text=MIDDLE)] for n in found if KEY[n].text == FIRST}
     releases = sorted(_releases(panels).items())
     if "best" in found and len(releases) > 1:
-        text = KEY["best"].text
+        text = found["best"][0].text
         found["best"] = [Mark(f"{text} ({each.release})", star_of(i)) for i, each in releases]
     return [mark for marks in found.values() for mark in marks]

@@ -56,7 +56,7 @@ class LineRenderer(Renderer):
             while scaling rules lead upwards.
         whole: what the horizontal axis holds in any case.
         band: what a band is, a sentence; {} is how many trials are compared.
-        more: what is said besides where a study has more trials than are compared.
+        more: what is said besides where a study has more trials, {}, than are compared.
     """
 
     point: str
@@ -71,7 +71,7 @@ class LineRenderer(Renderer):
         "The median of the best of {} lies in the band with a chance of 95 %, by order statistics. "
         "An end at the point itself is no bound."
     )
-    more: str = "Where a study has more trials, its point lies at the better end of the band."
+    more: str = "Where a study has more {}s, its point lies at the better end of the band."
     aspects: tuple[float, float, float] = (0.76, 0.82, 0.9)
     page: float = 5.4
 
@@ -148,7 +148,7 @@ class LineRenderer(Renderer):
             "linewidth": 1.4,
         }
 
-    def meanings(self, rows: pl.DataFrame) -> list[str]:
+    def meanings(self, rows: pl.DataFrame, unit: str) -> list[str]:
         """Return what intervals and bands mean."""
         found = [NOTE.format(100 * rows["level"][0])] if "level" in rows.columns else []
         if "perfect_low" in rows.columns and rows["perfect_low"].count():
@@ -160,13 +160,13 @@ class LineRenderer(Renderer):
         if drawn.is_empty() or drawn["best_of"].null_count() == drawn.height:
             return found
         counts = sorted(drawn["best_of"].drop_nulls().unique().to_list())
-        trials = f"k = {counted(counts[0], 'trial')}, diverged ones counted,"
+        trials = f"k = {counted(counts[0], unit)}, diverged ones counted,"
         if len(counts) > 1:
-            trials = "k trials, diverged ones counted, as many as all studies of a panel have "
+            trials = f"k {unit}s, diverged ones counted, as many as all studies of a panel have "
             trials += f"({counts[0]:,} to {counts[-1]:,}),"
         note = self.band.format(trials)
         if self.more and drawn.select((pl.col("trials") > pl.col("best_of")).any()).item():
-            note += f" {self.more}"
+            note += f" {self.more.format(unit)}"
         return [*found, note]
 
     def gaps(self, rows: pl.DataFrame) -> list[str]:

@@ -101,7 +101,8 @@ class Renderer(ABC):
     """Draws the panels of one kind. What most kinds have in common is here.
 
     Attributes:
-        point: what a point of such a panel is, a sentence.
+        point: what a point of such a panel is, a sentence; {} is a trial, or a setting by the
+            median of its replicates.
         labels: along the axes where neither the rows nor the figure tell them; {} is the metric.
         scales: of the axes where the figure does not tell them.
         page: the width that suits a figure whose panels stand below each other, in inches.
@@ -144,8 +145,11 @@ class Renderer(ABC):
         """Return the height of what is drawn above the axes, in inches."""
         return 0.0
 
-    def meanings(self, rows: pl.DataFrame) -> list[str]:  # noqa: ARG002 (for kinds that have some)
-        """Return sentences for the full caption on what is drawn besides points."""
+    def meanings(self, rows: pl.DataFrame, unit: str) -> list[str]:  # noqa: ARG002 (for kinds that have some)
+        """Return sentences for the full caption on what is drawn besides points.
+
+        The unit of a search is a trial, or where there are replicates a setting.
+        """
         return []
 
     def gaps(self, rows: pl.DataFrame) -> list[str]:

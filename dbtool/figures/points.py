@@ -115,6 +115,7 @@ class Points:
         sql: the query with its parameters filled in; it runs as it is.
         request: what they were requested with.
         searches: how the studies were searched, as in "windowed search".
+        has_replicates: whether trials are replicates, whose medians count.
         findings: what an analysis found of a panel's curve, by panel_order.
     """
 
@@ -125,6 +126,7 @@ class Points:
     sql: str
     request: Request = field(default_factory=Request)
     searches: Sequence[str] = ()
+    has_replicates: bool = False
     findings: "Mapping[int, Findings]" = field(default_factory=dict)
 
     @property
@@ -231,7 +233,8 @@ def read_points(db: Releases, spec: FigureSpec, request: Request) -> Points:
     names = points.rows["workload"].drop_nulls().unique().to_list()
     asked = index_question("searches", releases=list(points.releases), workloads=names)
     methods = {method for (method,) in db.result(asked)}
-    return replace(points, searches=sorted(_SEARCHES[each] for each in methods & _SEARCHES.keys()))
+    known = sorted(_SEARCHES[each] for each in methods & _SEARCHES.keys())
+    return replace(points, searches=known, has_replicates="replicates" in methods)
 
 
 def read_each(

@@ -161,6 +161,7 @@ def scaling_points(
         left_out=rows.clear(),
         missing={},
         releases=releases,
+        has_replicates=any(panel.has_replicates for panel in panels),
         sql=";\n".join(panel.sql for panel in panels),
         findings={order: panel.findings[order] for order, panel in enumerate(panels, 1)},
     )

@@ -110,7 +110,8 @@ _HOLLOW = {"markerfacecolor": "none", "color": RING}
 _THIN = {"color": INK, "linewidth": 0.9}
 _TINT = {"linewidth": 6.0, "solid_capstyle": "butt"}
 OF_MANY = "of the middle curve where there are many"
-_FIRST = "the trial that reached the goal first"
+FIRST = "the trial that reached the goal first"
+MIDDLE = "the middle replicate of the setting that reached the goal first"
 KEY: Mapping[str, Mark] = {
     "perfect": _line("perfect scaling", linestyle=DASHED),
     "perfect_band": _line("its 95 % interval", color="#e7e9ec", **_TINT),
@@ -126,11 +127,11 @@ KEY: Mapping[str, Mark] = {
     "unreached": _dot("no trial reached the goal", CROSSES[0], 4.2, markeredgewidth=1.2),
     "ring": _dot("in the outer tenth of the searched range", "o", 8.5, **_HOLLOW),
     "beyond": _line("beyond the searched range", color=FAINT, **_TINT),
-    "best": _dot(_FIRST, "*", 10.0, markeredgewidth=0.8, color=INK, markerfacecolor=STAR),
+    "best": _dot(FIRST, "*", 10.0, markeredgewidth=0.8, color=INK, markerfacecolor=STAR),
     "contours": _line("constant effective learning rate", linewidth=0.6),
     "search space": _line("search space", linestyle=FRAME, color=QUIET, linewidth=0.8),
     "searched range": _line("searched range", color=BAND, **_TINT),
-    "first": _line(_FIRST, color=ACCENT, linewidth=CURVE_WIDTH),
+    "first": _line(FIRST, color=ACCENT, linewidth=CURVE_WIDTH),
     "others": _line("the other trials of the study", color=FAINT_LINE, linewidth=0.8),
     "study": _line("the trials of the study", color=FAINT_LINE, linewidth=0.8),
     "goal": _line("goal", linestyle=DASHED),

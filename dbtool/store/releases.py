@@ -298,7 +298,7 @@ class Releases:
         to get strictly past the goal, or to reach it where the workload's goal is inclusive. They
         are null where no trial does; where `stopped_at` is not, the search ended before the goal
         and they are unknown. Trials with equal metaparameters and other seeds are replicates, of
-        which the median counts.
+        which the median counts; trial_id is the middle one.
 
         Args:
             workload: names or patterns.

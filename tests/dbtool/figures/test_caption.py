@@ -5,6 +5,7 @@ import re
 import pytest
 from matplotlib.colors import to_rgb
 
+import dbtool
 from dbtool import __version__
 from dbtool.figures.caption import caption_of, short_caption
 from dbtool.figures.drawing import draw
@@ -30,6 +31,7 @@ from tests.dbtool.figures.made_points import (
     scatter_rows,
     steps_rows,
 )
+from tests.support.made_up import passing, write_shard
 
 
 @pytest.mark.parametrize(
@@ -119,6 +121,31 @@ def test_the_caption_stands_without_the_picture(db):
     assert missing.startswith("No data in release made-up: Simple CNN on Fashion MNIST; ResNet-8")
     assert "`dbtool fetch`" in missing
     assert "`dbtool produce fashion_mnist/simple_cnn_base/nesterov_momentum`" in missing
+
+
+def test_replicates_count_by_their_settings(tmp_path):
+    for size in (8, 16):
+        # Two settings with two replicates each.
+        trials = [
+            (
+                number,
+                "COMPLETE",
+                {"learning_rate": 0.1 + number // 2},
+                passing(900 // size + number),
+            )
+            for number in range(4)
+        ]
+        study = {"workload": "digits/mlp/sgd", "batch_size": size, "goal": 0.03}
+        write_shard(tmp_path, trials=trials, replicates=True, **study)
+    with dbtool.open(tmp_path) as db:
+        steps = read_points(db, STEPS, Request())
+        told = " ".join(caption(steps, "steps"))
+        stars = draw(read_points(db, find_figure("scatter"), Request()), find_figure("scatter"))
+    assert "of any setting (by the median of its replicates) of a study" in told
+    assert "best of k = 2 settings, diverged" in told
+    assert "4 trials a study" in told.replace("\N{NO-BREAK SPACE}", " ")
+    key = [text.get_text() for legend in stars.legends for text in legend.get_texts()]
+    assert "the middle replicate of the setting that reached the goal first" in key
 
 
 def test_the_caption_tells_which_curve_could_not_be_normalised(db):
