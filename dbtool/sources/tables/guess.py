@@ -2,6 +2,7 @@
 
 import json
 import math
+import operator
 import re
 import shlex
 from collections import Counter, defaultdict
@@ -59,10 +60,13 @@ def guess(*folders: Path) -> Guess:
 
 def mapping_text(layout: Layout, folder: Path) -> str:
     """Return a first mapping for a layout as TOML; the folder names the release."""
+    keys = {*layout.keys, *(layout.table or ())[1:]}
     texts = {
         column: values
         for column, values in layout.run_texts.items()
-        if column not in layout.differing and words.is_setting(column, values)
+        if column not in layout.differing
+        and words.is_setting(column, values)
+        and (column in keys or not _names_runs(column, layout.run_texts))
     }
     metrics, ignored = _metric_lines(layout)
     goal = next((each for each in words.GOALS if each in metrics), "?")
@@ -81,7 +85,7 @@ def mapping_text(layout: Layout, folder: Path) -> str:
     tables["workload"] += [f"metric = {_toml(goal)}", "# goal = 0.1 # or say it to dbtool steps"]
     for table in ("workload", "study", "trial", "metaparameters"):
         lines += [f"\n[{table}]", *tables[table]]
-    reason = "no setting, or as different in two files"
+    reason = "no setting, a name of each run, or different in two files"
     left_out = sorted(layout.run_texts.keys() - texts.keys())
     lines += [f"# left out, as {reason}: {_toml(each)}" for each in left_out]
     lines += [f"# left out, as it cannot be read: {_toml(each)}" for each in layout.unread]
@@ -112,6 +116,20 @@ def _file_lines(layout: Layout, ignored: list[str]) -> Iterator[str]:
         yield f"beside = {_toml(layout.beside)}"
     if ignored:
         yield f"ignore = {_toml(ignored)}"
+
+
+def _names_runs(column: str, texts: Mapping[str, list[str]]) -> bool:
+    """Return whether a column has a name for each run, by its own or made of what runs differ in.
+
+    As a metaparameter, it would make each replicate a setting.
+    """
+    own, name = texts[column], words.bare(column)
+    if len(set(own)) < max(2, len(own)) or any(name in names for names in words.ROLES.values()):
+        return False
+    others = (each for other, each in texts.items() if other != column and len(each) == len(own))
+    return name in words.RUNS or any(
+        len(set(each)) > 1 and all(map(operator.contains, own, each)) for each in others
+    )
 
 
 def _property_lines(texts: Mapping[str, list[str]], layout: Layout) -> dict[str, list[str]]:

@@ -141,7 +141,10 @@ def test_a_mapping_says_what_it_is_unsure_of(tmp_path):
     assert mapping["study"] == {"batch_size": {"column": "bs"}}
     assert mapping["metrics"] == {"batch_cross_entropy_error": "loss"}
     for name in ("name", "tags"):
-        assert f'as no setting, or as different in two files: "{name}"\n' in found.mapping
+        assert (
+            f'as no setting, a name of each run, or different in two files: "{name}"\n'
+            in found.mapping
+        )
     assert '# left out, as it cannot be read: "list.json"\n' in found.mapping
     assert mapping["workload"]["metric"] == "?"
     assert mapping["metaparameters"]["lr_end"] == {"column": "lr_end"}
@@ -245,6 +248,19 @@ def test_what_tells_who_where_and_when_is_no_metaparameter(tmp_path):
     expected = {"learning_rate", "criterion", "loss_weight", "nodes_hidden"}
     expected |= {"max_lr", "weightdecay", "last_layer", "bidir"}
     assert {*mapping["metaparameters"]} == expected
+
+
+def test_names_of_runs_are_no_metaparameters(tmp_path):
+    runs, history = [], []
+    for number, (rate, seed) in enumerate(product((0.1, 0.3), (1, 2))):
+        about = {"id": f"x{number}", "name": f"fox-{number}", "label": f"lr{rate}_seed{seed}"}
+        runs.append({**about, "lr": rate, "seed": seed, "schedule": "ab"[seed - 1]})
+        history += [{"run": f"x{number}", "step": step, "val_error": 0.5} for step in (10, 20)]
+    files = {"runs.jsonl": runs, "history.jsonl": history}
+    write(tmp_path, {name: "\n".join(map(json.dumps, rows)) for name, rows in files.items()})
+    text = guess(tmp_path).mapping
+    assert {*tomllib.loads(text)["metaparameters"]} == {"learning_rate", "schedule"}
+    assert re.findall('a name of each run, or .*"(.*)"', text) == ["label", "name"]
 
 
 def test_guess_counts_steps_as_ingest_takes_them(tmp_path):
