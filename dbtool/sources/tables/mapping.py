@@ -322,14 +322,24 @@ def merged(tables: Tables, given: Tables) -> dict[str, Any]:
     return found
 
 
+def _whole(value: Any) -> Any:
+    """Return a value of TOML with whole numbers where floats have no decimals, as 1e9 has none."""
+    if isinstance(value, dict):
+        return {name: _whole(each) for name, each in value.items()}
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
+    return int(value) if is_whole else value
+
+
 def mapping_of(tables: Tables, path: Path | None) -> RunMapping:
     """Return the tables of a mapping as one; the path is that of its file.
 
     Raises:
         UsageError: it has invalid values.
     """
+    # Ranges stay as they are written, since studies are compared by them.
+    whole = {name: t if name == "search_space" else _whole(t) for name, t in tables.items()}
     try:
-        mapping = convert(tables, RunMapping)
+        mapping = convert(whole, RunMapping)
     except InvalidError as error:
         name = "the mapping" if path is None else f"the mapping {path}"
         raise UsageError(*(f"{name}: {fault}" for fault in error.args)) from error

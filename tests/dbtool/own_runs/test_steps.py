@@ -16,6 +16,10 @@ COUNTED: Mapping[str, tuple[str, Mapping[str, Any], list[tuple[int, float]]]] = 
         '{"tokens": 512, "batch": 256, "error": 0.5}\n{"tokens": 1024, "error": 0.25}\n',
         {"step": '{ column = "tokens", divide = { column = "batch" } }'}, [(2, 0.5), (4, 0.25)],
     ),
+    "billions of tokens": (
+        '{"billions": 0.5, "error": 0.5}\n{"billions": 1, "error": 0.25}\n',
+        {"step": '{ column = "billions", times = 1e9, divide = 2.5e8 }'}, [(2, 0.5), (4, 0.25)],
+    ),
     "calls of several updates": (
         '{"call": 0.5, "updates": 50, "error": 0.5}\n{"call": 4, "error": 0.25}\n',
         {"step": '{ column = "call", times = { column = "updates" } }'}, [(25, 0.5), (200, 0.25)],
