@@ -107,6 +107,8 @@ def _file_lines(layout: Layout, ignored: list[str]) -> Iterator[str]:
     yield f"step = {step}"
     if layout.name:
         yield f"name = {_toml(layout.name)} # what is in braces is a column; rename it at will"
+    elif not layout.run_texts:
+        yield '# name = "lr{lr}_bs{bs}" # where names of runs say more: in braces are columns'
     if layout.keys and not (layout.name and layout.keys == ["run"]):
         yield f"run = {_toml(layout.keys[0] if len(layout.keys) == 1 else layout.keys)}"
     if layout.metric and layout.value:

@@ -152,7 +152,9 @@ class RunReader:
         beside: Beside = {}
         for file, path in enumerate(self.paths):
             with self.problems:
-                named = pattern.of_file(path) if pattern else {}
+                # A log may be in the folder of its run, or of a checkpoint there.
+                named_by = [path, *path.absolute().parents[:2]] if self.are_logs else [path]
+                named = next(filter(None, map(pattern.of_file, named_by)), None) if pattern else {}
                 if named is None:
                     wanted = self.mapping.files.name
                     raise RunsError(f"{path} is not named as the mapping says, {wanted}")

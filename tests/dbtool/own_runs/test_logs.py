@@ -88,6 +88,24 @@ def test_a_mapping_replaces_what_logs_suggest(tmp_path):
     assert query(tmp_path, trials) == [("mine", 16, settings)]
 
 
+@pytest.mark.parametrize("writer", [write_tensorboard, write_huggingface])
+def test_the_name_of_a_run_s_folder_says_what_it_was(tmp_path, writer):
+    for size in (8, 16):
+        writer(tmp_path / "logs", f"lr1e-2_bs{size}", RUNS["lr=0.1"])
+    mapping = """
+        [files]
+        name = "lr{lr}_bs{bs}"
+        [study]
+        batch_size = { column = "bs" }
+        [metaparameters]
+        learning_rate = { column = "lr" }
+    """
+    ingest(tmp_path, "logs", mapping=mapping, batch_size=None)
+    assert query(tmp_path, "SELECT batch_size, learning_rate FROM trials ORDER BY 1") == [
+        (8, 0.01), (16, 0.01)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
