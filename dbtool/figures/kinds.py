@@ -69,7 +69,7 @@ RENDERERS: Mapping[PanelKind, Renderer] = {
     "critical": LineRenderer(
         "A point is the critical batch size (tradeoff) of the searches for one goal, the band its "
         "interval.",
-        labels=("goal", "critical batch size"),
+        labels=("goal of {}", "critical batch size"),
         scales=("log10", "log10"),
         counts_steps=False,
         equal=False,

@@ -116,7 +116,8 @@ class LineRenderer(Renderer):
         if not self.counts_steps:
             shortest = 1e-6 if y_scale == "linear" else 1.0
             y = given_span(panel, "y", y_scale) or span_of(ys, y_scale, shortest, 0.07)
-            return span_of(xs, x_scale, 3.0 if x_scale == "log2" else 1.0, 0.05), y
+            shortest = {"log2": 3.0, "log10": 0.2, "linear": 1.0}[x_scale]
+            return span_of(xs, x_scale, shortest, 0.05), y
         y = span_of([*ys, *borders], y_scale, FEWEST_OCTAVES).widened(MARGIN, MARGIN)
         if x_scale == "linear":
             x = span_of(xs, x_scale, 1.0, 0.04)

@@ -112,9 +112,10 @@ def set_scale(axes: Axes, which: str, scale: Scale, span: Span, inches: float) -
     span = span.drawable(scale)
     axis = axes.xaxis if which == "x" else axes.yaxis
     room = max(3, round(inches * TICKS_PER_INCH))
+    count = max(2, round(inches * NUMBERS_PER_INCH)) if which == "x" else room
+    even = ticker.MaxNLocator(count, steps=[1, 2, 2.5, 5, 10])
     if scale == "linear":
-        count = max(2, round(inches * NUMBERS_PER_INCH)) if which == "x" else room
-        axis.set_major_locator(ticker.MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_locator(even)
         axis.set_major_formatter(ticker.ScalarFormatter(useOffset=False))
     else:
         base = 2 if scale == "log2" else 10
@@ -124,7 +125,10 @@ def set_scale(axes: Axes, which: str, scale: Scale, span: Span, inches: float) -
         if base == 10 and math.floor(high) <= math.ceil(low):
             few = (1, 2, 3, 5, 7) if decades > 0.6 else tuple(range(1, 10))
             digits = (1, 2, 5) if decades > 1 else few
-            axis.set_major_locator(ticker.LogLocator(10, subs=digits, numticks=99))
+            locator = ticker.LogLocator(10, subs=digits, numticks=99)
+            ends = span.ends(scale)
+            ticks = [tick for tick in locator.tick_values(*ends) if ends[0] <= tick <= ends[1]]
+            axis.set_major_locator(locator if len(ticks) > 2 else even)
             axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
         else:
             exponents = _exponents(base, span, room)

@@ -212,6 +212,7 @@ def test_several_goals_are_drawn_as_critical_batch_sizes(planted):
     assert plot.points.select(columns).rows() == expected.rows()
     [axes] = plot.figure.axes
     assert axes.get_ylabel() == "Critical batch size"
+    assert axes.get_xlabel() == "Goal of validation error"
     # Three goals within an octave fill the axis, and the key tells what the band is.
     left, right = axes.get_xlim()
     assert right / left == pytest.approx(0.5 / 0.03, rel=0.5)
