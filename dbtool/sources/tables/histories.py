@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dbtool.sources.tables.mapping import MetricColumn, RunMapping, WorkloadTable
+    from dbtool.sources.tables.mapping import MetricColumn, RunMapping, StepColumn, WorkloadTable
     from dbtool.sources.tables.runs import Files
 
 # How many steps of a longer history tools keep by default: run.history() of Weights & Biases, the
@@ -106,6 +107,12 @@ def oddities(
     """
     yield from _late_tests(files, mapping.files.steps.plus)
     yield from small_studies(examples)
+    if _counts_examples(files, mapping.files.steps):
+        yield (
+            f"{shown(mapping.files.steps.column)} is taken for updates, and may count tokens or "
+            "examples: if so, give files.step a divide, the number of them in an update (a number "
+            "or a column), or a times where it counts calls of several updates"
+        )
     yield from _rising_errors(files, mapping)
     yield from _passed_at_once(files, mapping.workload)
     if names := _of_rows(files, mapping):
@@ -222,6 +229,24 @@ def small_studies(examples: Sequence[tuple[str, int, int]]) -> Iterator[str]:
                     f"{min(others):,} at others: where its steps count calls of several updates, "
                     "give files.step a times"
                 )
+
+
+def _counts_examples(files: Files, steps: StepColumn) -> bool:
+    """Return whether steps look like tokens or examples, by their name or the batch sizes.
+
+    Steps are then multiples of their run's batch size, and further apart at the largest one: calls
+    after a fixed number of updates are as far apart at each.
+    """
+    if steps.divide != 1:
+        return False
+    if not words.EXAMPLES.isdisjoint(words.split(steps.column)):
+        return True
+    at: dict[int, set[int]] = defaultdict(set)
+    for run, counts in files.values.group_by("run").agg(pl.col("step").unique()).iter_rows():
+        at[files.runs[run].properties["study"]["batch_size"]].update(counts)
+    apart = {size: math.gcd(*counts) for size, counts in at.items()}
+    are_multiples = all(each and each % size == 0 for size, each in apart.items())
+    return len(apart) > 1 and are_multiples and apart[max(apart)] > apart[min(apart)]
 
 
 def _rising_errors(files: Files, mapping: RunMapping) -> Iterator[str]:

@@ -10,6 +10,7 @@ _OF_UPDATES = {"global", "opt", "optim", "optimizer", "grad", "gradient"}
 _OF_COUNTERS = {*_OF_UPDATES, "train", "trainer", "training", "n", "num"}
 CALLS = "_step"
 """Counts the calls of wandb.log, which may be more or fewer than the updates."""
+EXAMPLES = {"tokens", "token", "examples", "samples", "sequences", "images"}
 RUNS = ("run", "run_id", "run_name", "dir_name", "experiment", "trial", "trial_id", "id", "name")
 METRICS = ("metric", "metric_name", "tag", "variable", "key")
 VALUES = ("value", "metric_value")

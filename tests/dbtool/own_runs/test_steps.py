@@ -161,6 +161,30 @@ def test_what_is_odd_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("steps", "column", "told"),
+    [
+        # Every 10 updates of 8 and 16 examples, and every 160 updates.
+        ({8: (80, 160, 240), 16: (160, 320)}, "step", True),
+        ({8: (160, 320, 480), 16: (160, 320)}, "step", False),
+        ({8: (10, 20, 30), 16: (10, 20)}, "step", False),
+        ({8: (80, 160, 240)}, "step", False),
+        ({8: (10, 20, 30)}, "train_tokens", True),
+    ],
+    ids=["examples", "calls", "steps", "one batch size", "a name"],
+)
+def test_steps_that_may_be_examples_are_told(tmp_path, steps, column, told):
+    rows = [f"r{size},{size},{at},0.5\n" for size, every in steps.items() for at in every]
+    table: Any = {"files": {"run": '"run"', "step": f'"{column}"'}}
+    table["study"] = {"batch_size": '{ column = "bs" }'}
+    source = read(tmp_path, f"run,bs,{column},error\n{''.join(rows)}", **table)
+    assert any("may count tokens or examples" in each for each in source.sentences) == told
+    table["files"]["step"] = f'{{ column = "{column}", divide = {{ column = "bs" }} }}'
+    if told and column == "step":
+        source = read(tmp_path, f"run,bs,{column},error\n{''.join(rows)}", **table)
+        assert not any("may count" in each for each in source.sentences)
+
+
+@pytest.mark.parametrize(
     ("rows", "tables", "told"),
     [
         (
