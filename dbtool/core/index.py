@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -119,13 +119,26 @@ _OBJECTS = msgspec.json.Decoder(_Object)
 _METAPARAMETERS = msgspec.json.Decoder(dict[str, Scalar])
 
 
+class Origin(NamedTuple):
+    """Where a trial of a release comes from: its shard, and the digest of what was imported."""
+
+    shard: str
+    source: str | None
+
+
 @dataclass
 class Index:
-    """The index of a release: workloads by name, studies by their key, and a row per trial."""
+    """The index of a release: workloads by name, studies by their key, and a row per trial.
+
+    Threads may read it while one adds shards.
+    """
 
     workloads: dict[str, Workload] = field(default_factory=dict)
     studies: dict[tuple[str, int], Study] = field(default_factory=dict)
-    trials: pa.Table = field(default_factory=SCHEMAS[TRIALS].empty_table)
+    _listed: pa.Table = field(default_factory=SCHEMAS[TRIALS].empty_table)
+    _added: list[pa.Table] = field(default_factory=list, init=False)
+    # Of the studies that were asked about, by trial_id: with it a shard costs what it holds.
+    _origins: dict[tuple[str, int], dict[int, Origin]] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, shards: Iterable[Shard]) -> Self:
@@ -139,20 +152,42 @@ class Index:
 
     def add(self, shard: Shard) -> None:
         """Add a shard that does not clash with the index."""
-        study = shard.footer.study
+        study, trials = shard.footer.study, shard.footer.trials
+        new = {trial.trial_id: Origin(shard.path, trial.source) for trial in trials}
+        self._origins_of(study.key).update(new)
         self.workloads.setdefault(study.workload.workload, study.workload)
         self.studies.setdefault(study.key, study)
-        self.trials = pa.concat_tables([self.trials, _trials_of(shard)])
+        self._added.append(_trials_of(shard))
+
+    @property
+    def trials(self) -> pa.Table:
+        """The rows of all trials."""
+        return pa.concat_tables([self._listed, *self._added])
 
     def trials_of(self, workload: str, batch_size: int) -> dict[int, dict[str, Any]]:
         """Return the rows of a study's trials, by trial_id."""
         if (workload, batch_size) not in self.studies:
             return {}
-        import pyarrow.compute as pc
-
-        of_study = (pc.field("workload") == workload) & (pc.field("batch_size") == batch_size)
-        rows = self.trials.filter(of_study).drop_columns(["producer"]).to_pylist()
+        of_study = _of_study(self.trials, workload, batch_size)
+        rows = of_study.drop_columns(["producer"]).to_pylist()
         return {row["trial_id"]: row for row in rows}
+
+    def origins(self, footer: Footer) -> dict[int, Origin]:
+        """Return where those of a footer's trials come from that are there, by trial_id."""
+        held = self._origins_of(footer.study.key)
+        ids = [trial.trial_id for trial in footer.trials if trial.trial_id in held]
+        return {trial_id: held[trial_id] for trial_id in ids}
+
+    def _origins_of(self, key: tuple[str, int]) -> dict[int, Origin]:
+        if key not in self._origins:
+            listed = {}
+            if key in self.studies:
+                rows = _of_study(self._listed, *key)
+                names = ("trial_id", *Origin._fields)
+                columns = (rows[name].to_pylist() for name in names)
+                listed = {trial_id: Origin(*of) for trial_id, *of in zip(*columns, strict=True)}
+            self._origins.setdefault(key, listed)
+        return self._origins[key]
 
     def clash(self, footer: Footer) -> str | None:
         """Return how a shard contradicts the index; None where it does not."""
@@ -162,21 +197,17 @@ class Index:
         ) or differences(self.studies.get(study.key), study)
         if differing:
             return f"its study differs from the one that is there in {', '.join(differing)}"
-        held = self.trials_of(*study.key)
-        for trial in footer.trials:
-            if trial.trial_id in held:
-                return (
-                    f"its trial {trial.trial_id} is already there from "
-                    f"{held[trial.trial_id]['shard']}, whose contents differ"
-                )
+        for trial_id, held in self.origins(footer).items():
+            return f"its trial {trial_id} is already there from {held.shard}, whose contents differ"
         return None
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the sorted tables of the index, by file name."""
         keys = [("workload", "ascending"), ("batch_size", "ascending"), ("trial_id", "ascending")]
-        rows = _summaries(self.workloads, self.studies, _counts(self.trials))
+        trials = self.trials.combine_chunks()
+        rows = _summaries(self.workloads, self.studies, _counts(trials))
         tables = {name: pa.Table.from_pylist(rows[name], SCHEMAS[name]) for name in rows}
-        return {**tables, TRIALS: self.trials.combine_chunks().sort_by(keys)}
+        return {**tables, TRIALS: trials.sort_by(keys)}
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, pa.Table]) -> Self:
@@ -296,6 +327,13 @@ def _trials_of(shard: Shard) -> pa.Table:
         for trial in trials
     ]
     return pa.Table.from_pylist(rows, SCHEMAS[TRIALS])
+
+
+def _of_study(trials: pa.Table, workload: str, batch_size: int) -> pa.Table:
+    import pyarrow.compute as pc
+
+    key = (pc.field("workload") == workload) & (pc.field("batch_size") == batch_size)
+    return trials.filter(key)
 
 
 def _as_number(value: Scalar | None) -> float | None:

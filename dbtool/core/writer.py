@@ -68,7 +68,7 @@ class ReleaseWriter:
         make_folder(folder, "name another one")
         self.folder = folder
         self._about = about
-        self._new: list[Shard] = []
+        self._new: dict[str, Shard] = {}
         self._listed_at = time.monotonic()
         self._mutex = threading.Lock()
         with locked(folder):
@@ -171,11 +171,11 @@ class ReleaseWriter:
         )
 
     def _take_in(self, shard: Shard) -> None:
-        if shard.path in self._shards or any(shard.path == each.path for each in self._new):
+        if shard.path in self._shards or shard.path in self._new:
             return
         self.refuse_clash(shard.footer)
         self.index.add(shard)
-        self._new.append(shard)
+        self._new[shard.path] = shard
 
     def _read(self) -> ClashError | None:
         """Read what the folder lists, and add the new shards to it.
@@ -195,8 +195,8 @@ class ReleaseWriter:
                 )
             shards = {file.path: file for file in manifest.shards}
             index = Index.from_tables(tables)
-        new, clash = [], None
-        for shard in self._new:
+        new, clash = dict[str, Shard](), None
+        for shard in self._new.values():
             if shard.path in shards:
                 continue
             try:
@@ -206,7 +206,7 @@ class ReleaseWriter:
                 clash = clash or error
             else:
                 index.add(shard)
-                new.append(shard)
+                new[shard.path] = shard
         self._manifest, self._shards, self._new, self.index = manifest, shards, new, index
         return clash
 
@@ -229,7 +229,7 @@ class ReleaseWriter:
 
     def _write(self) -> None:
         """Write the listing of all shards."""
-        shards = self._shards | {shard.path: shard.listed for shard in self._new}
+        shards = self._shards | {path: shard.listed for path, shard in self._new.items()}
         self._manifest = write_listing(
             self.folder, self.about, shards.values(), self.index, self._manifest
         )

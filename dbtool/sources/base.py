@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from dbtool.core.errors import DbtoolError, counted, joined, printable
 from dbtool.core.files import made_folder
 from dbtool.core.footer import Footer, Trial
-from dbtool.core.index import Index, differences
+from dbtool.core.index import Index, Origin, differences
 from dbtool.core.manifest import About
 from dbtool.core.release import load_shard
 from dbtool.core.shards import Shard, not_written, read_tables
@@ -246,7 +246,7 @@ def _new(
         if isinstance(studies, Generator):
             stack.callback(studies.close)
         for footer, rows in studies:
-            there = addition.held.trials_of(*footer.study.key)
+            there = addition.held.origins(footer)
             if isinstance(rows, StoredShard):
                 new = _unlike(footer, rows, there, writer)
             else:
@@ -254,7 +254,8 @@ def _new(
                     trial
                     for trial in footer.trials
                     if trial.source is None
-                    or there.get(trial.trial_id, {}).get("source") != trial.source
+                    or trial.trial_id not in there
+                    or there[trial.trial_id].source != trial.source
                 ]
             left = msgspec.structs.replace(footer, trials=tuple(new))
             writer.refuse_clash(left)
@@ -266,7 +267,7 @@ def _new(
 
 
 def _unlike(
-    footer: Footer, rows: StoredShard, there: Mapping[int, Mapping[str, Any]], writer: ReleaseWriter
+    footer: Footer, rows: StoredShard, there: Mapping[int, Origin], writer: ReleaseWriter
 ) -> list[Trial]:
     """Return the trials of another release's shard that the release lacks.
 
@@ -279,7 +280,7 @@ def _unlike(
         if trial.trial_id not in there:
             new.append(trial)
             continue
-        path = there[trial.trial_id]["shard"]
+        path = there[trial.trial_id].shard
         if path not in opened:
             opened[path] = StoredShard(writer.folder, load_shard(writer.folder, path))
         if differing := rows.difference(trial, opened[path]):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +78,27 @@ def test_what_clashes_or_no_folder_can_be_named_is_not_written(tmp_path):
         with pytest.raises(DbtoolError, match=reason), ReleaseWriter(folder, ABOUT) as writer:
             write(writer, again, **study)
         assert bytes_of(folder) == before
+
+
+def test_a_shard_costs_what_it_adds_and_not_what_is_there(tmp_path):
+    """By the lines of code that run, of which each row that is looked at takes one."""
+    writer = ReleaseWriter(tmp_path, ABOUT)
+    lines = [0]
+
+    def count(_frame: Any, event: str, _arg: Any) -> Any:
+        lines[-1] += event == "line"
+        return count
+
+    before = sys.gettrace()
+    for number in range(30):
+        shard = Shard(f"{number}", "", 0, shard_footer([reaching(number)]))
+        lines.append(0)
+        sys.settrace(count)
+        try:
+            writer.add(shard)
+        finally:
+            sys.settrace(before)
+    assert lines[10] == lines[-1]
 
 
 def test_another_release_is_left_alone(tmp_path):
