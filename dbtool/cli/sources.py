@@ -158,8 +158,9 @@ def ingest(
             docs/your_own_runs.md.
         workload (NAME): What the runs trained, as DATASET/MODEL/OPTIMIZER.
         batch_size (N): The global batch size of the runs.
-        release (NAME): The name under which the runs are stored; without it the mapping's, or that
-            of the folder of logs.
+        release (NAME): The release that they are added to; without it a release folder's own name,
+            the mapping's, or that of the folder of logs. With another name, a release goes beside
+            the one that it disagrees with.
         guess: Print a first mapping for the runs in a folder, with ? where you have to say more,
             and store nothing.
         dry_run: Show how many runs there are and the first rows as they would be stored, and store

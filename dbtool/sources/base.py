@@ -274,7 +274,12 @@ def _unlike(
     Raises:
         ClashError: the release has another study in its place, or other contents of a trial.
     """
-    writer.refuse_clash(msgspec.structs.replace(footer, trials=()))
+    remedy = (
+        f"`dbtool diff {rows.folder} {writer.folder}` shows all that differs, and `dbtool ingest "
+        f"{rows.folder} --release NAME` adds it as a release of another name"
+    )
+    if reason := writer.index.clash(msgspec.structs.replace(footer, trials=())):
+        raise writer.clash(footer, f"{reason}; {remedy}")
     new, opened = [], {}
     for trial in footer.trials:
         if trial.trial_id not in there:
@@ -287,7 +292,7 @@ def _unlike(
             raise writer.clash(
                 footer,
                 f"its trial {trial.trial_id} differs from the one that is there in {differing}; "
-                f"`dbtool diff {rows.folder} {writer.folder}` shows all that differs",
+                f"{remedy}",
             )
     return new
 

@@ -114,7 +114,8 @@ def ingest(
         workload: the runs' DATASET/MODEL/OPTIMIZER, maybe with a collection before it; None: as the
             mapping or the logs have it.
         batch_size: the runs' global batch size; None: as the mapping or the logs have it.
-        release: the name under which the runs are stored; None: the mapping's.
+        release: the release that they are added to; None: a release folder's own name, or the
+            mapping's.
         on_progress: called with how much was read or added, and with the total.
         on_message: called with each sentence that `dbtool ingest` prints, such as `print`.
 
@@ -138,8 +139,8 @@ def ingest(
         source = source or tool_of(found)
         if source is None:
             options = {"--map": mapping, "--workload": workload, "--batch-size": batch_size}
-            _require_no_options(found, options | {"--release": release})
-            return _add_releases(found, into, on_progress, on_message)
+            _require_no_options(found, options)
+            return _add_releases(found, into, release, on_progress, on_message)
     opened = open_source(
         paths,
         source,
@@ -323,6 +324,7 @@ def _table_sources() -> str:
 def _add_releases(
     paths: Sequence[Path],
     into: str | os.PathLike[str] | None,
+    release: str | None,
     on_progress: OnProgress,
     on_message: OnMessage,
 ) -> list[Report]:
@@ -331,9 +333,12 @@ def _add_releases(
     for folder in folders:
         try:
             source = ReleaseSource(folder, read_whole(folder))
-            target = folder_to_write(into, source.about.release)
+            about = source.about
+            if release is not None:
+                about = msgspec.structs.replace(about, release=release)
+            target = folder_to_write(into, about.release)
             with telling_of_change(target, on_message):
-                report = add_source(source, target, on_progress=on_progress)
+                report = add_source(source, target, about=about, on_progress=on_progress)
                 added = report.added(f"{counted(report.shards, 'shard')} with ")
                 for sentence in (added, *report.notes):
                     on_message(sentence)

@@ -127,9 +127,14 @@ def test_of_a_release_with_a_trial_that_differs_nothing_is_added(tmp_path, other
         ingest(given, held)
     assert str(caught.value).endswith(
         f"its trial 1 differs from the one that is there in {what}; "
-        f"`dbtool diff {given} {held}` shows all that differs"
+        f"`dbtool diff {given} {held}` shows all that differs, and `dbtool ingest {given} "
+        "--release NAME` adds it as a release of another name"
     )
     assert len(shard_paths(held)) == 1
+    [report] = ingest(given, tmp_path / "db", release="theirs")
+    assert (report.folder, report.trials) == (tmp_path / "db" / "theirs", 4)
+    with dbtool.open(tmp_path / "db") as db:
+        assert db.releases()["release"].to_list() == ["theirs"]
 
 
 def test_a_source_that_is_refused_late_leaves_nothing_that_was_not_there(tmp_path):
