@@ -10,6 +10,7 @@ its end.
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import math
 import os
@@ -44,7 +45,7 @@ from dbtool.core.footer import (
 )
 from dbtool.core.index import ClashError, Index, differences
 from dbtool.core.manifest import About, is_release, read_manifest
-from dbtool.core.release import locked, read_release
+from dbtool.core.release import locked, read_release, telling_of_change
 from dbtool.core.rows import with_other_metrics
 from dbtool.core.walk import entries
 from dbtool.core.writer import ReleaseWriter
@@ -147,7 +148,8 @@ def record(
     """Record a trial into a release folder, which is created where it is missing.
 
     The trial is COMPLETE where the block ends, INCOMPLETE where it raises an error or took fewer
-    steps than `train_steps`, and INFEASIBLE where the last loss is not finite.
+    steps than `train_steps`, and INFEASIBLE where the last loss is not finite. A warning says where
+    the release was published and is not any more.
 
     Example:
         >>> with dbtool.record("runs", workload="mnist/mlp/sgd", batch_size=64) as trial:
@@ -191,20 +193,22 @@ def record(
         header = msgspec.convert(given, _Header)
     except msgspec.ValidationError as error:
         raise UsageError(f"dbtool.record: {str(error).replace('`', '')}") from error
-    # `dbtool index` reports a trial that cannot be stored; it must not stop others.
-    with contextlib.suppress(DbtoolError):
-        recover(path)
-    _refuse(path, header)
-    make_folder(path / _FOLDER, "name another one")
-    place = path / _FOLDER / f"{secrets.token_hex(8)}{_ENDING}"
-    with place.open("xb+", buffering=0) as journal:
-        fcntl.flock(journal, fcntl.LOCK_EX)
-        journal.write(msgspec.json.encode(header) + b"\n")
-        try:
-            yield Recorder(journal)
-            journal.write(_COMPLETE + b"\n")
-        finally:
-            _store(path, journal)
+    # The level of the caller's `with`.
+    with telling_of_change(path, functools.partial(warnings.warn, stacklevel=5)):
+        # `dbtool index` reports a trial that cannot be stored; it must not stop others.
+        with contextlib.suppress(DbtoolError):
+            recover(path)
+        _refuse(path, header)
+        make_folder(path / _FOLDER, "name another one")
+        place = path / _FOLDER / f"{secrets.token_hex(8)}{_ENDING}"
+        with place.open("xb+", buffering=0) as journal:
+            fcntl.flock(journal, fcntl.LOCK_EX)
+            journal.write(msgspec.json.encode(header) + b"\n")
+            try:
+                yield Recorder(journal)
+                journal.write(_COMPLETE + b"\n")
+            finally:
+                _store(path, journal)
 
 
 def _checked(name: str, value: Any, step: int) -> Scalar:

@@ -94,6 +94,17 @@ def test_how_a_trial_ended(tmp_path):
     assert list((release / ".records").glob("*.jsonl")) == []
 
 
+def test_a_release_that_is_not_published_any_more_is_told(tmp_path):
+    with dbtool.record(tmp_path, **WHAT, train_steps=1) as trial:
+        trial.log(1, batch_cross_entropy_error=1)
+    dbtool.publish(tmp_path, licence="CC0-1.0")
+    recording = dbtool.record(tmp_path, **WHAT)
+    sentence = f"was published and has changed.* `dbtool publish {tmp_path}`"
+    with pytest.warns(UserWarning, match=sentence) as told, recording as trial:
+        trial.log(1, batch_cross_entropy_error=1)
+    assert told[0].filename == __file__
+
+
 def test_what_cannot_be_recorded(tmp_path):
     with dbtool.record(tmp_path, **WHAT, goal=0.2) as trial:
         trial.evaluate(2, val_classification_error=0.1)
