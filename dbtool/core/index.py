@@ -119,7 +119,7 @@ _OBJECTS = msgspec.json.Decoder(_Object)
 _METAPARAMETERS = msgspec.json.Decoder(dict[str, Scalar])
 
 
-class Origin(NamedTuple):
+class HeldTrial(NamedTuple):
     """Where a trial of a release comes from: its shard, and the digest of what was imported."""
 
     shard: str
@@ -138,7 +138,7 @@ class Index:
     _listed: pa.Table = field(default_factory=SCHEMAS[TRIALS].empty_table)
     _added: list[pa.Table] = field(default_factory=list, init=False)
     # Of the studies that were asked about, by trial_id: with it a shard costs what it holds.
-    _origins: dict[tuple[str, int], dict[int, Origin]] = field(default_factory=dict, init=False)
+    _origins: dict[tuple[str, int], dict[int, HeldTrial]] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, shards: Iterable[Shard]) -> Self:
@@ -153,7 +153,7 @@ class Index:
     def add(self, shard: Shard) -> None:
         """Add a shard that does not clash with the index."""
         study, trials = shard.footer.study, shard.footer.trials
-        new = {trial.trial_id: Origin(shard.path, trial.source) for trial in trials}
+        new = {trial.trial_id: HeldTrial(shard.path, trial.source) for trial in trials}
         self._origins_of(study.key).update(new)
         self.workloads.setdefault(study.workload.workload, study.workload)
         self.studies.setdefault(study.key, study)
@@ -172,20 +172,20 @@ class Index:
         rows = of_study.drop_columns(["producer"]).to_pylist()
         return {row["trial_id"]: row for row in rows}
 
-    def origins(self, footer: Footer) -> dict[int, Origin]:
+    def origins(self, footer: Footer) -> dict[int, HeldTrial]:
         """Return where those of a footer's trials come from that are there, by trial_id."""
         held = self._origins_of(footer.study.key)
         ids = [trial.trial_id for trial in footer.trials if trial.trial_id in held]
         return {trial_id: held[trial_id] for trial_id in ids}
 
-    def _origins_of(self, key: tuple[str, int]) -> dict[int, Origin]:
+    def _origins_of(self, key: tuple[str, int]) -> dict[int, HeldTrial]:
         if key not in self._origins:
             listed = {}
             if key in self.studies:
                 rows = _of_study(self._listed, *key)
-                names = ("trial_id", *Origin._fields)
+                names = ("trial_id", *HeldTrial._fields)
                 columns = (rows[name].to_pylist() for name in names)
-                listed = {trial_id: Origin(*of) for trial_id, *of in zip(*columns, strict=True)}
+                listed = {trial_id: HeldTrial(*of) for trial_id, *of in zip(*columns, strict=True)}
             self._origins.setdefault(key, listed)
         return self._origins[key]
 

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from dbtool.core.errors import DbtoolError, counted, joined, printable
 from dbtool.core.files import made_folder
 from dbtool.core.footer import Footer, Trial
-from dbtool.core.index import Index, Origin, differences
+from dbtool.core.index import HeldTrial, Index, differences
 from dbtool.core.manifest import About
 from dbtool.core.release import load_shard
 from dbtool.core.shards import Shard, not_written, read_tables
@@ -267,7 +267,7 @@ def _new(
 
 
 def _unlike(
-    footer: Footer, rows: StoredShard, there: Mapping[int, Origin], writer: ReleaseWriter
+    footer: Footer, rows: StoredShard, there: Mapping[int, HeldTrial], writer: ReleaseWriter
 ) -> list[Trial]:
     """Return the trials of another release's shard that the release lacks.
 
