@@ -135,8 +135,8 @@ def test_replicates_count_by_their_settings(tmp_path):
             )
             for number in range(4)
         ]
-        study = {"workload": "digits/mlp/sgd", "batch_size": size, "goal": 0.03}
-        write_shard(tmp_path, trials=trials, replicates=True, **study)
+        name = "digits/mlp/sgd"
+        write_shard(tmp_path, trials=trials, workload=name, batch_size=size, replicates=True)
     with dbtool.open(tmp_path) as db:
         steps = read_points(db, STEPS, Request())
         told = " ".join(caption(steps, "steps"))

@@ -251,7 +251,8 @@ def test_what_tells_who_where_and_when_is_no_metaparameter(tmp_path):
 
 
 def test_names_of_runs_are_no_metaparameters(tmp_path):
-    runs, history = [], []
+    runs: list[Any] = []
+    history: list[Any] = []
     for number, (rate, seed) in enumerate(product((0.1, 0.3), (1, 2))):
         about = {"id": f"x{number}", "name": f"fox-{number}", "label": f"lr{rate}_seed{seed}"}
         runs.append({**about, "lr": rate, "seed": seed, "schedule": "ab"[seed - 1]})
