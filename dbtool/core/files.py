@@ -191,7 +191,8 @@ def require_own(
         content = path.read_bytes()
     if content and not is_own(content):
         raise UsageError(
-            f"{path} is not of dbtool's, which would replace it: name another place with --out"
+            f"{path} is not as dbtool wrote it, and would be replaced: move it away, or name "
+            "another place with --out"
         )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbtool.core.errors import DbtoolError, UsageError, counted
+from dbtool.core.errors import DbtoolError, UsageError, counted, joined
 from dbtool.core.files import open_file, remove_files, remove_unfinished, sha256_of, write_whole
 from dbtool.core.footer import FooterError
 from dbtool.core.http import as_url
@@ -72,19 +72,22 @@ def telling_of_change(folder: Path, tell: Callable[[str], None]) -> Iterator[Non
     """Call `tell` where the block changes a published release, or finds shards gone.
 
     The files that describe a published release, such as its card and its hashes, would be wrong
-    then and are removed. Shards that are not there any more leave the listing.
+    then and are removed, but for those that somebody edited. Shards that are not there any more
+    leave the listing.
     """
     before = _listed(folder)
-    was_published = is_file(folder / CROISSANT)
     try:
         yield
     finally:
-        if was_published and not is_file(folder / CROISSANT):
+        left = before - _listed(folder)
+        gone = sorted(filter(is_shard, left))
+        if CROISSANT in left:
+            edited = sorted(path for path in left.difference(gone) if is_file(folder / path))
+            first = f"move {joined(edited)} away, edited since and kept, and " if edited else ""
             tell(
                 f"{folder} was published and has changed, so its README.md and the like are gone; "
-                f"write them anew with `{publish_command(folder, before)}`"
+                f"{first}write them anew with `{publish_command(folder, before)}`"
             )
-        gone = sorted(filter(is_shard, before - _listed(folder)))
         if gone:
             tell(
                 f"{counted(len(gone), 'shard')} of {folder} such as {gone[0]} "
@@ -249,8 +252,16 @@ def write_listing(
     write_whole(folder / MANIFEST, encode_manifest(manifest))
     if before is not None:
         # The files that publishing added describe the old state of the release.
-        remove_files(folder, (SUMS, *(file.path for file in before.files if file not in held)))
+        old = (file for file in before.files if file not in held and _is_as_listed(folder, file))
+        remove_files(folder, (SUMS, *(file.path for file in old)))
     return manifest
+
+
+def _is_as_listed(folder: Path, file: ReleaseFile) -> bool:
+    """Whether a file has its listed contents; with others it is the user's own, as if edited."""
+    with contextlib.suppress(OSError):
+        return sha256_of(folder / file.path) == file.sha256
+    return False
 
 
 def parse_index(

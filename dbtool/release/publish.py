@@ -1,9 +1,9 @@
 """Publishes a release folder: its shards with all that readers elsewhere need."""
 
+import hashlib
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from operator import eq
 from pathlib import Path
 from string import Template
 
@@ -31,6 +31,7 @@ from dbtool.core.manifest import (
     ReleaseFile,
     check_about,
     encode_manifest,
+    is_shard,
     new_manifest,
     publish_command,
     read_manifest,
@@ -117,7 +118,7 @@ def publish(
         if read_manifest(source) != manifest:
             raise DbtoolError(f"{source} was added to meanwhile: run the same command again")
         remove_unfinished(source)
-        made = _describe(source, about, shards, explorer, iceberg, manifest.paths)
+        made = _describe(source, about, shards, explorer, iceberg, manifest)
         gone = manifest.paths - made.paths
         remove_files(source, gone)
         before, now = ({path.partition("/")[0] for path in paths} for paths in (gone, made.paths))
@@ -157,11 +158,11 @@ def _describe(
     shards: list[Shard],
     explorer: Callable[[Path], Sequence[str]] | None,
     iceberg: str | None,
-    listed: Collection[str] = (),
+    before: Manifest | None = None,
 ) -> Manifest:
     """Write the index of shards, what describes them, and last the manifest and the hashes.
 
-    A file of another name than the listed ones is not replaced, which is a UsageError.
+    A UsageError where a file would be replaced or removed that is not as `before` lists it.
     """
     tables = Index.of(shards).tables()
     files = [shard.listed for shard in shards] + write_index(folder, tables)
@@ -175,16 +176,18 @@ def _describe(
     }
     if manifest.citation is not None:
         texts[BIBTEX] = manifest.citation.strip() + "\n"
-    for name in texts.keys() - listed:
-        # A publication that was killed has left the same.
-        require_own(folder / name, partial(eq, texts[name].encode()))
+    held = [] if before is None else [each for each in before.files if not is_shard(each.path)]
+    listed = {file.path: file.sha256 for file in held if file.path not in TABLES}
+    for name in texts.keys() | listed:
+        require_own(folder / name, partial(_is_own, texts.get(name, ""), listed.get(name)))
     pages: Sequence[str] = ()
     metadata: Sequence[str] = ()
+    if explorer is not None and PAGE not in listed:
+        require_own(folder / PAGE)
+    # What is written below is not of the user's own where this is killed. The explorer reads it.
+    kept = [file for file in held if file.path in texts]
+    write_whole(folder / MANIFEST, encode_manifest(new_manifest(about, [*files, *kept])))
     if explorer is not None:
-        if PAGE not in listed:
-            require_own(folder / PAGE)
-        # It reads the release, which is whole but for what is written below.
-        write_whole(folder / MANIFEST, encode_manifest(manifest))
         pages = explorer(folder)
     if iceberg is not None:
         metadata = _iceberg_writer()(folder, manifest, iceberg, citation.date)
@@ -195,6 +198,11 @@ def _describe(
     write_whole(folder / MANIFEST, encode_manifest(manifest))
     write_whole(folder / SUMS, sums(manifest).encode())
     return manifest
+
+
+def _is_own(text: str, listed: str | None, content: bytes) -> bool:
+    """Whether a file has a text, as a publication that was killed leaves it, or a listed hash."""
+    return content == text.encode() or hashlib.sha256(content).hexdigest() == listed
 
 
 def _iceberg_writer() -> Callable[[Path, Manifest, str, str | None], list[str]]:

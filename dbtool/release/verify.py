@@ -23,6 +23,7 @@ from dbtool.core.manifest import (
     is_release,
     is_shard,
     lack_of_release,
+    publish_command,
     read_manifest,
 )
 from dbtool.core.parquet import ParquetError, decoding
@@ -188,7 +189,7 @@ def _unlisted(folder: Path, manifest: Manifest) -> tuple[list[Path], list[Proble
             continue
         except FooterError:
             pass
-        problems.append(Problem(path, "the manifest does not list it", "remove it"))
+        problems.append(Problem(path, "the manifest does not list it", "move it away"))
     return shards, [*problems, *map(_unreadable, errors)]
 
 
@@ -205,8 +206,9 @@ def _wrong_others(folder: Path, manifest: Manifest) -> Iterator[Problem]:
         except AccessError as error:
             yield _unreadable(error)
             continue
-        is_made_anew = file.path in TABLES
-        remedy = f"run `dbtool index {folder}`, or {_GET_ANEW}" if is_made_anew else _GET_ANEW
+        command = publish_command(folder, manifest.paths)
+        command = f"dbtool index {folder}" if file.path in TABLES else command
+        remedy = f"run `{command}`, or {_GET_ANEW}"
         if reason is not None:
             yield Problem(folder / file.path, reason, remedy)
 

@@ -104,7 +104,7 @@ def test_a_folder_is_published_and_added_to(call, database, tmp_path):
     (folder / "\x1b[31mred").touch()
     done = call("verify", str(folder))
     assert (done.code, done.output) == (1, "")
-    assert "\\x1b[31mred: the manifest does not list it; remove it\n" in done.errors
+    assert "\\x1b[31mred: the manifest does not list it; move it away\n" in done.errors
     assert done.errors.endswith("dbtool: 1 problem found (listed above)\n")
 
 

@@ -189,7 +189,7 @@ def test_no_other_file_is_replaced_by_a_figure(call, planted, tmp_path, monkeypa
         Path(name).write_text(content)
         outcome = call(*words)
         assert (outcome.code, Path(name).read_text()) == (2, content)
-        assert f"{name} is not of dbtool's, which would replace it: name another" in outcome.errors
+        assert f"{name} is not as dbtool wrote it, and would be replaced" in outcome.errors
         Path(name).unlink()
     table.write_text(content)
     # The files of an earlier figure are not in the way.

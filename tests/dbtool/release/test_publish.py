@@ -21,6 +21,7 @@ from dbtool.core.files import sha256_of
 from dbtool.core.footer import encode_footer
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, SUMS, About, read_manifest
+from dbtool.core.release import telling_of_change
 from dbtool.core.writer import ReleaseWriter
 from dbtool.release.publish import publish
 from dbtool.release.reduction import Reduction, rounded
@@ -209,7 +210,7 @@ def test_a_release_of_ones_own_is_published_and_verified_by_its_name(own, tmp_pa
 def test_a_folder_is_published_where_it_lies(own, tmp_path):
     folder = shutil.copytree(own, tmp_path / "own")
     (folder / "README.md").write_text("notes of mine")
-    with pytest.raises(UsageError, match=r"README\.md is not of dbtool's, which would replace it"):
+    with pytest.raises(UsageError, match=r"README\.md is not as dbtool wrote it, and would be re"):
         publish(folder, licence=LICENCE)
     assert (folder / "README.md").read_text() == "notes of mine"
     (folder / "README.md").unlink()
@@ -231,6 +232,40 @@ def test_a_folder_is_published_where_it_lies(own, tmp_path):
 
     with pytest.raises(DbtoolError, match="was added to meanwhile: run the same command again"):
         publish(folder, on_progress=add_meanwhile)
+
+
+def test_what_somebody_edited_is_neither_replaced_nor_removed(own, tmp_path):
+    folder = published(own, tmp_path / "out")
+    (folder / "README.md").write_text("notes of mine")
+    [problem] = verify(folder).problems
+    assert problem.remedy == f"run `dbtool publish {folder}`, or get the release anew"
+    refused = pytest.raises(
+        UsageError, match=r"README\.md is not as dbtool wrote it, .*: move it away"
+    )
+    with refused:
+        publish(folder)
+    told: list[str] = []
+    with telling_of_change(folder, told.append):
+        write_shard(folder, workload="a/b/c")
+    assert "; move README.md away, edited since and kept, and write them anew" in told[0]
+    assert not (folder / "CITATION.cff").exists()
+    with refused:
+        publish(folder)
+    assert (folder / "README.md").read_text() == "notes of mine"
+    [problem] = verify(folder).problems
+    assert str(problem).endswith("README.md: the manifest does not list it; move it away")
+    (folder / "README.md").unlink()
+    publish(folder)
+    assert verify(folder).problems == ()
+
+
+def test_a_publication_that_ended_early_is_not_of_the_users_own(own, tmp_path):
+    folder = published(own, tmp_path / "out", explorer=lambda _: [])
+    for title in ("First", "Second"):
+        with pytest.raises(ZeroDivisionError):
+            publish(folder, title=title, explorer=lambda _: [str(1 // 0)])
+    publish(folder, title="Third")
+    assert verify(folder).problems == ()
 
 
 def test_what_is_there_already_is_left_alone(own, tmp_path):

@@ -103,7 +103,7 @@ def test_cut_missing_and_extra_files_are_found(folder):
     (folder / "notes.txt").write_text("made up")
     (folder / ".gitattributes").write_text("what a host puts there")
     [problem] = verify(folder).problems
-    assert str(problem) == f"{folder / 'notes.txt'}: the manifest does not list it; remove it"
+    assert str(problem) == f"{folder / 'notes.txt'}: the manifest does not list it; move it away"
     (folder / "notes.txt").unlink()
     new = write_shard(folder.parent / "other", trials=[SAMPLE], batch_size=128)
     shard = folder / new.relative_to(folder.parent / "other")
@@ -115,7 +115,7 @@ def test_cut_missing_and_extra_files_are_found(folder):
     )
     shard.write_bytes(shard.read_bytes()[:-1])
     [problem] = verify(folder).problems
-    assert str(problem).endswith(f"{shard.name}: the manifest does not list it; remove it")
+    assert str(problem).endswith(f"{shard.name}: the manifest does not list it; move it away")
 
 
 def test_new_shards_and_an_index_in_flux_are_no_problems_beside_a_sweep(tmp_path):
