@@ -162,21 +162,23 @@ def _sources(shards: Sequence[Shard]) -> Iterator[str]:
     """Yield the lines on the programs that wrote the shards."""
     yield (
         "The measurements lie in shards, each written by one run of a program. The column "
-        f"`producer` of `{TRIALS}` holds of each the versions, the device and the git revision.\n"
+        f"`producer` of `{TRIALS}` holds what each recorded of itself, such as versions.\n"
     )
     made_by = Counter(_maker(shard.footer.producer) for shard in shards)
     for maker, count in sorted(made_by.items()):
-        yield f"- {counted(count, 'shard')} by {maker}"
+        yield f"- {counted(count, 'shard')} {maker}"
 
 
 def _maker(producer: Mapping[str, Any]) -> str:
-    """Return the program that wrote a shard, with its library and device."""
+    """Return the program that wrote a shard, with its library, device and source."""
     if "archive" in producer:
-        return "the import of an archive in the form that Shallue et al. (2019) published theirs in"
+        return (
+            "by the import of an archive in the form that Shallue et al. (2019) published theirs in"
+        )
     named = [f"{name} {producer[name]}" for name in ("dbtool", "jax") if producer.get(name)]
-    made = _cell(" with ".join(named)) or "a program that does not give its name"
-    device = producer.get("device")
-    return f"{made} on {_cell(str(device))}" if device else made
+    program = " with ".join(named) or (None if "source" in producer else "an unnamed program")
+    parts = {"by": program, "on": producer.get("device"), "from": producer.get("source")}
+    return _cell(" ".join(f"{word} {part}" for word, part in parts.items() if part))
 
 
 def _reduced(shards: Sequence[Shard]) -> str:

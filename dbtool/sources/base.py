@@ -25,6 +25,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbtool import __version__
 from dbtool.core.errors import DbtoolError, counted, joined, printable
 from dbtool.core.files import made_folder
 from dbtool.core.footer import Footer, Trial
@@ -246,10 +247,11 @@ def _new(
         if isinstance(studies, Generator):
             stack.callback(studies.close)
         for footer, rows in studies:
-            there = addition.held.origins(footer)
+            there, producer = addition.held.origins(footer), footer.producer
             if isinstance(rows, StoredShard):
                 new = _unlike(footer, rows, there, writer)
             else:
+                producer = {"dbtool": __version__, **producer}
                 new = [
                     trial
                     for trial in footer.trials
@@ -257,7 +259,7 @@ def _new(
                     or trial.trial_id not in there
                     or there[trial.trial_id].source != trial.source
                 ]
-            left = msgspec.structs.replace(footer, trials=tuple(new))
+            left = msgspec.structs.replace(footer, trials=tuple(new), producer=producer)
             writer.refuse_clash(left)
             there_already = len(footer.trials) - len(new)
             addition.report.already_there += there_already

@@ -9,11 +9,13 @@ its end.
 """
 
 import contextlib
+import datetime as dt
 import fcntl
 import functools
 import hashlib
 import math
 import os
+import platform
 import secrets
 import warnings
 from collections.abc import Iterator, Mapping
@@ -24,6 +26,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Struct
 
+from dbtool import __version__
 from dbtool.core.checks import require_goal, require_number, require_whole
 from dbtool.core.contract import KEYS, OTHER_METRICS, SPLITS, is_share
 from dbtool.core.errors import DbtoolError, UsageError
@@ -342,7 +345,13 @@ def _footer_of(header: _Header, rows: Rows, status: Status, source: str, index: 
         name=header.name,
         source=source,
     )
-    return Footer(study=study, trials=(trial,), producer={"source": "dbtool.record"})
+    producer = {
+        "dbtool": __version__,
+        "python": platform.python_version(),
+        "source": "dbtool.record",
+        "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+    }
+    return Footer(study=study, trials=(trial,), producer=producer)
 
 
 def _study_of(header: _Header, rows: Rows, index: Index) -> Study:

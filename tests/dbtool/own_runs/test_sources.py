@@ -238,6 +238,8 @@ def test_new_runs_follow_those_that_are_there(tmp_path):
         (8, 0, "a", 20), (8, 1, "b", 30), (8, 2, "c", 20), (16, 0, "d", 5)
     ]  # fmt: skip
     assert query(tmp_path, "SELECT train_steps FROM studies ORDER BY batch_size") == [(20,), (5,)]
+    versions = query(tmp_path, "SELECT DISTINCT producer->>'dbtool' FROM trials")
+    assert versions == [(dbtool.__version__,)]
 
 
 def test_given_numbers(tmp_path):

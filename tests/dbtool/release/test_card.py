@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import yaml
 
+import dbtool
 from dbtool.core.errors import UsageError
 from dbtool.core.manifest import About, new_manifest, read_manifest
 from dbtool.database import open_database
@@ -105,6 +106,22 @@ def test_the_card_begins_with_what_hugging_face_reads(folder):
     assert "kept at every step up to 3 and at one step in 16 after that, with 8 of 23 bits" in body
     assert "- 4 shards by dbtool 0.1.0 with jax 0.10.2 on made up" in body
     assert "| `step` | BIGINT | Updates made so far" in body
+
+
+def test_the_card_names_what_wrote_the_shards(tmp_path):
+    own, made = tmp_path / "own", {"dbtool": "0.1.0", "device": "a|b"}
+    with dbtool.record(own, workload="digits/mlp/sgd", batch_size=8) as trial:
+        trial.log(1, batch_cross_entropy_error=1)
+    producers: list[dict[str, Any]] = [made, {"source": "own runs"}, {}]
+    for number, producer in enumerate(producers):
+        write_shard(own, release="own", batch_size=2**number, producer=producer)
+    card = (published(own, tmp_path / "out") / "README.md").read_text()
+    assert [line for line in card.splitlines() if line.startswith("- 1 shard ")] == [
+        "- 1 shard by an unnamed program",
+        r"- 1 shard by dbtool 0.1.0 on a\|b",
+        f"- 1 shard by dbtool {dbtool.__version__} from dbtool.record",
+        "- 1 shard from own runs",
+    ]
 
 
 def test_what_the_card_says_to_run_runs(folder, monkeypatch):
