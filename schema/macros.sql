@@ -353,9 +353,12 @@ CREATE MACRO ranks_around_median(trial_count, k, level) AS list_transform(
     }
 )[1];
 
+-- The mean of two numbers, rounded up where they are whole, as steps are and seconds are not: // rounds whole numbers alone.
+CREATE MACRO mean_of_two(first, second) AS first + second - (first + second) // 2;
+
 -- Rows of trial_steps with the steps of settings: median_steps is that of a trial without replicates its own steps and, of
--- the replicates of a setting that count, at the middle one their median: of two middle ones the mean, rounded up, and NULL
--- where either never reached the goal. stands tells which rows these are, one a setting.
+-- the replicates of a setting that count, at the middle one their median: of two middle ones the mean, of steps rounded up, and
+-- NULL where either never reached the goal. stands tells which rows these are, one a setting.
 CREATE MACRO setting_steps(trial_rows) AS TABLE
 WITH sorted AS (
     SELECT
@@ -376,7 +379,7 @@ middles AS (
         setting,
         trial_id,
         true AS is_middle,
-        CASE WHEN replicates % 2 = 1 THEN steps ELSE ceil((steps + next_steps) / 2)::BIGINT END AS middle_steps
+        CASE WHEN replicates % 2 = 1 THEN steps ELSE mean_of_two(steps, next_steps) END AS middle_steps
     FROM sorted
     WHERE place = floor((replicates + 1) / 2)
 )

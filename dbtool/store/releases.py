@@ -308,8 +308,7 @@ class Releases:
             sustained: number of evaluations in a row that have to be past the goal; the steps are
                 those of the first of them.
             by: `seconds` for the time since training began in place of steps, where a source tells
-                it; of two replicates in the middle the mean, rounded up. `examples` for the
-                training examples of these steps, whose batches may grow.
+                it. `examples` for the training examples of these steps, whose batches may grow.
             batch_size: only studies with these batch sizes.
             release: only this release.
 

@@ -4,6 +4,8 @@ CREATE MACRO number_map(object) AS object;
 CREATE MACRO mapped_number(numbers, name) AS json_number(numbers, name);
 CREATE MACRO at_most(count) AS NULL;
 CREATE MACRO known(name, kind, names) AS name;
+-- Seconds have no translation that keeps the type of steps.
+CREATE MACRO mean_of_two(first, second) AS ceil((first + second) / 2)::BIGINT;
 
 -- Half away from zero: some engines round half to even, or the shortest decimal that stands for a number.
 CREATE MACRO round(value, digits) AS CASE

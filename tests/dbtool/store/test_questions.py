@@ -82,3 +82,15 @@ def test_nan_beside_values_that_are_all_past_the_goal(tmp_path):
             name = f"a/b/{metric}"
             assert db.steps(name).select("steps", "value").rows() == [(1, value)]
             assert db.crossings(name).select("steps", "after").rows() == [(1, 0)]
+
+
+def test_the_median_of_replicates_is_whole_in_steps_and_exact_in_seconds(tmp_path):
+    trials = [
+        (seed, "COMPLETE", {"learning_rate": 0.1},
+         [{"step": step, VAL: 0.01, "other_metrics": {"seconds": seconds}}])
+        for seed, (step, seconds) in enumerate([(3, 0.25), (4, 0.5), (9, 2.0), (1, 0.125)])
+    ]  # fmt: skip
+    write_shard(tmp_path, workload=WORKLOAD, trials=trials, replicates=True)
+    with open_database(tmp_path) as db:
+        assert db.steps(WORKLOAD)["steps"].to_list() == [4]
+        assert db.steps(WORKLOAD, by="seconds")["seconds"].to_list() == [0.375]
