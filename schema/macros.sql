@@ -1,10 +1,10 @@
 -- The rules that queries share. Macros that return rows take the name of a table or common table expression as text and pass
 -- its columns on, so that a query is a chain of them; see queries/.
 
--- Whether higher values of a metric are better.
-CREATE MACRO is_maximized(metric) AS (
-    metric LIKE '%average_precision' OR metric LIKE '%accuracy' OR metric LIKE '%auc' OR metric LIKE '%bleu'
-    OR metric LIKE '%clip' OR metric LIKE '%dice' OR metric LIKE '%intersection_over_union' OR metric LIKE '%lddt'
+-- Whether higher values of a metric are better, by its name.
+CREATE MACRO is_maximized(metric) AS regexp_matches(
+    metric,
+    '(average_precision|accuracy|auc|bleu|clip|dice|intersection_over_union|lddt)$|(^|_)(correlation|exact_match|f1|f1_score|iou|map|meteor|mrr|ndcg|precision|psnr|r2|recall|return|reward|rouge|ssim|success_rate|win_rate)$|^((batch|test|train|val)_)?log_likelihood$'
 );
 
 -- Whether a value is past a goal: strictly or, where the goal is inclusive, also equal to it. What is not finite is past none.
@@ -265,7 +265,7 @@ WITH crossed AS MATERIALIZED (
     FROM query_table(trial_rows)
 ),
 studies_asked AS (
-    SELECT DISTINCT asked_row, release, workload, batch_size, metric FROM crossed
+    SELECT DISTINCT asked_row, release, workload, batch_size, metric, is_maximized(metric) AS maximize FROM crossed
 ),
 missed AS (
     SELECT asked_row, trial_id, max(step) AS after
@@ -273,7 +273,7 @@ missed AS (
     JOIN (SELECT asked_row, trial_id, steps, goal, goal_inclusive FROM crossed) USING (asked_row, trial_id)
     WHERE value IS NOT NULL
     AND step < coalesce(steps, step + 1)
-    AND NOT reached(value, goal, is_maximized(metric), goal_inclusive)
+    AND NOT reached(value, goal, maximize, goal_inclusive)
     GROUP BY ALL
 )
 SELECT crossed.*, coalesce(after, CASE WHEN told_alone THEN steps - 1 ELSE 0 END, 0) AS after

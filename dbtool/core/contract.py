@@ -1,6 +1,7 @@
 """The columns and paths of shards, as in schema/shard.toml, and the archive's names for them."""
 
 import functools
+import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -25,6 +26,26 @@ MAXIMIZED = (
     *("intersection_over_union", "lddt"),
 )
 """The ends of the names of metrics of which higher values are better."""
+MAXIMIZED_WORDS = (
+    *("correlation", "exact_match", "f1", "f1_score", "iou", "map", "meteor", "mrr", "ndcg"),
+    *("precision", "psnr", "r2", "recall", "return", "reward", "rouge", "ssim", "success_rate"),
+    "win_rate",
+)
+"""The whole names of such metrics, or what they end in after an underscore."""
+RISING_PATTERN = (
+    f"({'|'.join(MAXIMIZED)})$|(^|_)({'|'.join(MAXIMIZED_WORDS)})$"
+    # A neg_log_likelihood falls.
+    "|^((batch|test|train|val)_)?log_likelihood$"
+)
+"""What the names of such metrics match, as in schema/macros.sql and in the explorer's goal.ts."""
+RISING_NAMES = (
+    "the name of a metric that rises ends in accuracy, f1, reward or another of the words that "
+    "docs/glossary.md lists"
+)
+_FALLING = re.compile(
+    "(bits|entropy|error|error_rate|fid|loss|perplexity)$"
+    "|(^|_)(bits_per_[a-z]+|bp[bcd]|[cptw]er|m[as]e|neg(ative)?_log_likelihood|nll|ppl|rmse)$"
+)
 _DIGEST_DIGITS = 32
 _SQL_TYPES = {
     "string": "VARCHAR",
@@ -69,7 +90,14 @@ def is_share(metric: str) -> bool:
 
 def is_maximized(metric: str) -> bool:
     """Return whether higher values of a metric are better, as the macro of that name does."""
-    return metric.endswith(MAXIMIZED)
+    return re.search(RISING_PATTERN, metric) is not None
+
+
+def direction_note(metric: str) -> str:
+    """Return a sentence where no name tells whether higher values of a metric are better, or ""."""
+    if is_maximized(metric) or _FALLING.search(metric):
+        return ""
+    return f"lower values of {metric} are taken for better: {RISING_NAMES}"
 
 
 @functools.cache

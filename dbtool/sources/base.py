@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbtool import __version__
+from dbtool.core.contract import direction_note
 from dbtool.core.errors import DbtoolError, counted, joined, printable
 from dbtool.core.files import made_folder
 from dbtool.core.footer import Footer, Trial
@@ -320,6 +321,10 @@ def _count(
     shard: Shard, known: set[tuple[str, int]], addition: Addition, total: int | None
 ) -> None:
     report, key = addition.report, shard.footer.study.key
+    workload = shard.footer.study.workload
+    note = direction_note(workload.metric) if workload.goal is not None else ""
+    if note and key not in known and note not in report.notes:
+        report.notes.append(note)
     report.shards += 1
     report.studies += key not in known
     known.add(key)

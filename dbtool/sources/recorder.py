@@ -28,7 +28,7 @@ from msgspec import Struct
 
 from dbtool import __version__
 from dbtool.core.checks import require_goal, require_number, require_whole
-from dbtool.core.contract import KEYS, OTHER_METRICS, SPLITS, is_share
+from dbtool.core.contract import KEYS, OTHER_METRICS, SPLITS, direction_note, is_share
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.core.files import expanded, make_folder
 from dbtool.core.footer import (
@@ -240,6 +240,10 @@ def _refuse(folder: Path, header: _Header) -> None:
         if not is_known and not 0 <= header.goal <= 1:
             raise UsageError(f"the goal {header.goal:g} is no share: tell its metric with metric=")
         require_goal(header.goal, study.workload.metric)
+        note = direction_note(study.workload.metric)
+        if note and study.workload.workload not in index.workloads:
+            # Beyond this function, `record` and contextlib's.
+            warnings.warn(note, stacklevel=4)
     differing = differences(index.workloads.get(study.workload.workload), study.workload)
     if differing := differing or differences(index.studies.get(study.key), study):
         raise UsageError(

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from dbtool.core.checks import parse_json
-from dbtool.core.contract import SPLITS, metric_columns
+from dbtool.core.contract import RISING_NAMES, SPLITS, metric_columns
 from dbtool.core.errors import DbtoolError, UsageError, unknown
 from dbtool.core.files import read_small
 from dbtool.core.footer import check_names
@@ -268,7 +268,10 @@ def _check_settings(workload: Workload) -> None:
         raise UsageError(f"{workload.name} gives other data the name {data[0]}; give it its own")
     recorded = recorded_workload(workload)
     if workload.maximize != recorded.maximize:
-        raise UsageError(f"{workload.name} needs maximize={recorded.maximize} by its metric")
+        raise UsageError(
+            f"{workload.name} needs maximize={recorded.maximize} by its metric {workload.metric}: "
+            f"{RISING_NAMES}"
+        )
     read = parse_json(msgspec.json.encode(recorded), type(recorded))
     if read != recorded:
         raise UsageError(f"{workload.name} holds a number that is not finite")

@@ -101,7 +101,11 @@ MISTAKES = [
     ('"constant"', '"linear"', ["unknown learning-rate schedule 'linear'; closest: linear_decay"]),
     ("RULE.search_space", "()", ["searches nothing, and its", "need learning_rate, nudge"]),
     ('"val_class', '"vall_class', ["unknown metric 'vall_classification_error'; closest: val_"]),
-    ("maximize=False", "maximize=True", [f"{NAME} needs maximize=False by its metric"]),
+    (
+        "maximize=False",
+        "maximize=True",
+        [f"{NAME} needs maximize=False by its metric val_", "rises ends in accuracy"],
+    ),
     ('dataset="stripes"', 'dataset="mnist"', ["gives other data the name mnist; give it its own"]),
     ("goal=0.1", 'goal="low"', ['goal is "low", and should be a number']),
     ("goal=0.1", "goal=math.inf", [f"{NAME} holds a number that is not finite"]),

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import re
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -44,6 +45,19 @@ def test_trials_are_recorded_at_the_same_time(tmp_path):
     assert query(tmp_path, ROWS) == [(0, 1, None), (0, 2, 0.3), (1, 1, None), (1, 2, 0.1)]
     assert query(tmp_path, "SELECT metric FROM workloads") == [("val_classification_error",)]
     dbtool.verify(release)
+
+
+def test_a_metric_of_unknown_direction_is_told(tmp_path):
+    told = "lower values of val_foo are taken for better: .* ends in accuracy, f1"
+    with (
+        pytest.warns(UserWarning, match=told) as warned,
+        dbtool.record(tmp_path / "runs", **WHAT, metric="val_foo", goal=0.5) as trial,
+    ):
+        trial.evaluate(1, val_foo=0.7)
+    assert warned[0].filename == __file__
+    sentences: list[str] = []
+    dbtool.ingest(tmp_path / "runs", tmp_path / "db", on_message=sentences.append)
+    assert any(re.match(told, each) for each in sentences)
 
 
 def test_a_killed_process_leaves_what_it_recorded(tmp_path):

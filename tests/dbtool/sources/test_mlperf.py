@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import dbtool
-from dbtool.core.contract import MAXIMIZED, is_maximized
 from dbtool.core.errors import UsageError
 from dbtool.sources.base import Report, add_source
 from dbtool.sources.mlperf.benchmarks import benchmarks
@@ -144,9 +143,6 @@ def test_a_run_keeps_its_setting_its_times_and_its_division(tmp_path, read):
                 database.steps(closed, **options)
         times = database.sql("SELECT step, seconds FROM measurements ORDER BY ALL").rows()
         assert times == [(1_251, 1.5), (1_251, 1.5), (2_502, 3.0)]
-        for metric in (*(f"val_{end}" for end in MAXIMIZED), "val_word_error_rate"):
-            [(maximized,)] = database.sql(f"SELECT is_maximized('{metric}')").rows()
-            assert maximized == is_maximized(metric) == (metric != "val_word_error_rate")
     assert trial[:2] == (12.5, 7)
     assert trial[2] == "training_results_v3.0/Lab/results/box/any/result_0.txt"
     settings = json.loads(trial[3])

@@ -8,10 +8,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from dbtool.core import contract
 from dbtool.core.contract import metric_columns
 from dbtool.core.errors import UsageError
+from dbtool.core.resources import schema_folder
 from dbtool.database import open_database
 from tests.support.made_up import write_shard
+from tests.support.programs import CHECKOUT
 
 PUBLISHED = "imagenet/resnet_50/nesterov_momentum"
 WORKLOAD = "digits/fc_8/sgd"
@@ -94,3 +97,21 @@ def test_the_median_of_replicates_is_whole_in_steps_and_exact_in_seconds(tmp_pat
     with open_database(tmp_path) as db:
         assert db.steps(WORKLOAD)["steps"].to_list() == [4]
         assert db.steps(WORKLOAD, by="seconds")["seconds"].to_list() == [0.375]
+
+
+def test_names_tell_the_same_direction_everywhere(tmp_path):
+    ends = [*contract.MAXIMIZED, *contract.MAXIMIZED_WORDS, "log_likelihood"]
+    rising = [*ends, *(f"val_{end}" for end in ends), "val_macro_f1", "val_top_5_accuracy"]
+    falling = ["val_word_error_rate", "val_nll", "negative_log_likelihood", "val_mse"]
+    unknown = ["val_bitmap", "val_xf1", "val_foo"]
+    write_shard(tmp_path)
+    with open_database(tmp_path) as db:
+        for name in (*rising, *falling, *unknown):
+            [(rises,)] = db.sql("SELECT is_maximized($name)", name=name).rows()
+            assert rises == contract.is_maximized(name) == (name in rising), name
+            assert bool(contract.direction_note(name)) == (name in unknown), name
+    page = CHECKOUT / "dbtool/explorer/page/src/analysis/goal.ts"
+    for file in (schema_folder() / "macros.sql", page):
+        assert contract.RISING_PATTERN in file.read_text(), file
+    glossary = (CHECKOUT / "docs/glossary.md").read_text()
+    assert all(f"`{end}`" in glossary for end in ends)

@@ -7,7 +7,7 @@ import type { Crossing, StudyTrials } from "./searches";
 
 /** The macro `is_maximized`: whether higher values of a metric are better. */
 export function isMaximized(metric: string): boolean {
-  return /(average_precision|accuracy|auc|bleu|clip|dice|intersection_over_union|lddt)$/.test(metric);
+  return /(average_precision|accuracy|auc|bleu|clip|dice|intersection_over_union|lddt)$|(^|_)(correlation|exact_match|f1|f1_score|iou|map|meteor|mrr|ndcg|precision|psnr|r2|recall|return|reward|rouge|ssim|success_rate|win_rate)$|^((batch|test|train|val)_)?log_likelihood$/.test(metric);
 }
 
 /** The macro `reached`: whether a value is past a goal. */
