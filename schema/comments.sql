@@ -97,7 +97,7 @@ COMMENT ON COLUMN evaluations.batch_size IS 'The global batch size. Unit: exampl
 COMMENT ON COLUMN evaluations.trial_id IS 'The trial, unique in its study.';
 COMMENT ON COLUMN evaluations.status IS 'The trial''s status: COMPLETE, INCOMPLETE (stopped for some reason) or INFEASIBLE (diverged).';
 COMMENT ON COLUMN evaluations.step IS 'Updates made so far. Unit: updates.';
-COMMENT ON COLUMN evaluations.metric IS 'The name of a column of measurements.';
+COMMENT ON COLUMN evaluations.metric IS 'The name of a column of measurements, or of one of its other_metrics.';
 COMMENT ON COLUMN evaluations.value IS 'What it was. Unit: that of the metric.';
 COMMENT ON COLUMN evaluations.seconds IS 'Time since training began; see measurements.seconds. Unit: seconds. NULL where the source does not tell it.';
 

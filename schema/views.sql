@@ -137,4 +137,17 @@ UNION ALL FROM values_in('held', 'test_classification_error')
 UNION ALL FROM values_in('held', 'test_average_precision')
 UNION ALL
 SELECT * REPLACE (value::VARCHAR::DOUBLE AS value)
-FROM values_in('held', 'batch_cross_entropy_error');
+FROM values_in('held', 'batch_cross_entropy_error')
+UNION ALL
+SELECT
+    release,
+    workload,
+    batch_size,
+    trial_id,
+    status,
+    step,
+    metric,
+    mapped_number(number_map(other_metrics), metric) AS value,
+    mapped_number(number_map(other_metrics), 'seconds') AS seconds
+FROM (SELECT *, unnest(json_names(other_metrics)) AS metric FROM held WHERE other_metrics IS NOT NULL)
+WHERE metric <> 'seconds' AND mapped_number(number_map(other_metrics), metric) IS NOT NULL;

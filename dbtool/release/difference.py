@@ -45,11 +45,15 @@ def diff(
         ...     print(dbtool.diff(old, new))
     """
     if goal is not None:
-        named = {"workloads": chosen_workloads(first, None), "release": None}
+        named = {
+            "workloads": chosen_workloads(first, None),
+            "release": None,
+            "batch_sizes": None,
+        }
+        require_metric(first, metric, named)
         with_goals(first, named, None, metric, goal)
     elif metric is not None:
         raise UsageError("a metric needs the value that it is to pass: give it with --goal X")
-    require_metric(first, metric)
     to_goal = {"metric": metric, "goal": goal, "trials": require_whole("trials", trials)}
     with duckdb.connect() as connection:
         for name, side in (("a", first), ("b", second)):

@@ -121,10 +121,18 @@ def unknown_workload(word: str, held: Iterable[str]) -> UsageError:
     return unknown("workload", word, held, "dbtool workloads")
 
 
-def require_metric(db: Releases, metric: str | None) -> None:
-    """Raise a UsageError for a metric without a column."""
-    if metric is not None:
-        _require_held(db, "metric", [metric], "dbtool sql 'DESCRIBE measurements'", "held_metrics")
+def require_metric(db: Releases, metric: str | None, chosen: Mapping[str, Any]) -> None:
+    """Raise a UsageError for a metric that is no column and that no chosen study measured."""
+    if metric is None:
+        return
+    held = [name for (name,) in db.result(index_question("held_metrics"))]
+    if metric not in held:
+        others = Question(query("held_other_metrics"), chosen, measurements=True)
+        held += [name for (name,) in db.result(others)]
+    if metric not in held:
+        raise unknown(
+            "metric", metric, held, "dbtool sql 'SELECT DISTINCT metric FROM evaluations'"
+        )
 
 
 def branched_from(workload: str) -> str | None:

@@ -303,7 +303,8 @@ class Releases:
         Args:
             workload: names or patterns.
             goal: target value; None for each workload's own goal, without releases that lack one.
-            metric: column to compare with the goal; None for each workload's own metric.
+            metric: column, or one of other_metrics, to compare with the goal; None for each
+                workload's own metric.
             trials: number of each study's first trials to count.
             sustained: number of evaluations in a row that have to be past the goal; the steps are
                 those of the first of them.
@@ -322,7 +323,7 @@ class Releases:
             [(16, 5999), (64, 1676), (256, 770)]
         """
         chosen = chosen_studies(self, workload, batch_size, release)
-        require_metric(self, metric)
+        require_metric(self, metric, chosen)
         chosen = with_goals(self, chosen, workload, metric, goal)
         values = chosen | {
             "metric": metric,
@@ -364,7 +365,8 @@ class Releases:
         Args:
             workload: names or patterns.
             goal: target value; None for each workload's own goal, without releases that lack one.
-            metric: column to compare with the goal; None for each workload's own metric.
+            metric: column, or one of other_metrics, to compare with the goal; None for each
+                workload's own metric.
             sustained: number of evaluations in a row that have to be past the goal.
             release: only this release.
 
@@ -376,7 +378,7 @@ class Releases:
             421
         """
         chosen = chosen_studies(self, workload, None, release)
-        require_metric(self, metric)
+        require_metric(self, metric, chosen)
         chosen = with_goals(self, chosen, workload, metric, goal)
         values = chosen | {"metric": metric, "goal": goal}
         text = passage_query(query("crossings"), require_whole("sustained", sustained))
@@ -397,8 +399,8 @@ class Releases:
 
         Args:
             workload: names or patterns.
-            metric: column to compare; None for each workload's own metric. Lower is better, except
-                for average precisions.
+            metric: column, or one of other_metrics; None for each workload's own metric. Its name
+                tells whether higher is better, see docs/glossary.md.
             most_steps: largest number of steps; studies whose trials train for fewer are dropped.
             most_examples: largest number of training examples, which are steps times the batch
                 size; studies whose trials see fewer are dropped.
@@ -410,7 +412,7 @@ class Releases:
             UsageError: a name does not exist.
         """
         chosen = chosen_studies(self, workload, batch_size, release)
-        require_metric(self, metric)
+        require_metric(self, metric, chosen)
         budget = {"most_steps": most_steps, "most_examples": most_examples}
         for name, most in budget.items():
             if most is not None:

@@ -115,3 +115,18 @@ def test_names_tell_the_same_direction_everywhere(tmp_path):
         assert contract.RISING_PATTERN in file.read_text(), file
     glossary = (CHECKOUT / "docs/glossary.md").read_text()
     assert all(f"`{end}`" in glossary for end in ends)
+
+
+def test_metrics_without_a_column_are_asked_for_like_others(tmp_path):
+    rows = [{"step": step, VAL: 0.5, "other_metrics": {"val_f1": value, "seconds": 1.0}}
+            for step, value in ((10, 0.4), (20, 0.7))]  # fmt: skip
+    write_shard(tmp_path, workload=WORKLOAD, trials=[(0, "COMPLETE", {}, rows)])
+    with open_database(tmp_path) as db:
+        assert db.steps(WORKLOAD, metric="val_f1", goal=0.6)["steps"].to_list() == [20]
+        assert db.crossings(WORKLOAD, metric="val_f1", goal=0.6)["steps"].to_list() == [20]
+        assert db.best(WORKLOAD, metric="val_f1")["value"].to_list() == [0.7]
+        found = db.sql("SELECT metric, max(value) FROM evaluations GROUP BY 1 ORDER BY 1").rows()
+        assert found == [(VAL, 0.5), ("val_f1", 0.7)]
+        for metric in ("val_f2", "seconds"):
+            with pytest.raises(UsageError, match=f"unknown metric '{metric}'.*FROM evaluations"):
+                db.steps(WORKLOAD, metric=metric, goal=0.6)
