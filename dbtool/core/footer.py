@@ -68,6 +68,11 @@ class Workload(Struct, frozen=True, kw_only=True):
         """Whether higher values of the metric are better."""
         return is_maximized(self.metric)
 
+    def is_past(self, values: Any) -> Any:
+        """Return whether a number, or each of a series, is past the goal, which there has to be."""
+        past = values > self.goal if self.maximize else values < self.goal
+        return past | ((values == self.goal) & self.goal_inclusive)
+
 
 class Study(Struct, frozen=True, kw_only=True):
     """A workload at one batch size, with the search of its metaparameters.
@@ -78,7 +83,8 @@ class Study(Struct, frozen=True, kw_only=True):
         early_stopping: whether trials were stopped early.
         search_space: metaparameter to its type, range or points.
         seed: source of every random number; None where it is not known.
-        search: how the search ran in lockstep and where it stopped, or `ONE_SETTING`; None where
+        search: how the search ran in lockstep and where it stopped, or `ONE_SETTING`; of runs that
+            stopped past the goal, it and most_steps, which they could have taken; None where
             trials train to their end.
     """
 

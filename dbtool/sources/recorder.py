@@ -150,9 +150,9 @@ def record(
 ) -> Iterator[Recorder]:
     """Record a trial into a release folder, which is created where it is missing.
 
-    The trial is COMPLETE where the block ends, INCOMPLETE where it raises an error or took fewer
-    steps than `train_steps`, and INFEASIBLE where the last loss is not finite. A warning says where
-    the release was published and is not any more.
+    The trial is COMPLETE where the block ends or its last evaluation is past the goal, else
+    INCOMPLETE where it raises an error or took fewer steps than `train_steps`, and INFEASIBLE where
+    the last loss is not finite. A warning says where the release was published and is not any more.
 
     Example:
         >>> with dbtool.record("runs", workload="mnist/mlp/sgd", batch_size=64) as trial:
@@ -336,6 +336,11 @@ def _footer_of(header: _Header, rows: Rows, status: Status, source: str, index: 
     own = losses(last) or [study.workload.metric]
     if not all(math.isfinite(last.get(name, 0)) for name in own):
         status = "INFEASIBLE"
+    elif study.workload.goal is not None and study.workload.is_past(
+        last.get(study.workload.metric, math.nan)
+    ):
+        # For the goal it is whole.
+        status = "COMPLETE"
     elif status == "COMPLETE" and steps < (header.train_steps or 0):
         status = "INCOMPLETE"
     if study.key not in index.studies and header.train_steps is None and status == "COMPLETE":

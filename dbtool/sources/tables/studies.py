@@ -79,20 +79,24 @@ def _refuse_difference(
 
 def odd_runs(studies: Sequence[StudyRuns], mapping: RunMapping) -> Iterator[str]:
     """Yield a sentence for each thing about how runs ended, or were set, that may not be meant."""
-    runs = [run for each in studies for run in each.runs]
-    given = [run for run in runs if run.properties["trial"].get("status") == "COMPLETE"]
-    if diverged := sum(_status(run) == "INFEASIBLE" for run in given):
+    runs = [(run, each.study.workload) for each in studies for run in each.runs]
+    given = [each for each in runs if each[0].properties["trial"].get("status") == "COMPLETE"]
+    if diverged := sum(_status(*each) == "INFEASIBLE" for each in given):
         yield (
             f"{diverged:,} of {counted(len(given), 'run')} given as COMPLETE ended with values "
             "that are not finite, which counts as INFEASIBLE"
         )
+    if stopped := sum(_stopped_past_goal(*each) for each in runs):
+        yield (
+            f"{stopped:,} of {counted(len(runs), 'run')} stopped past the goal, which counts as "
+            "COMPLETE; steps to a harder goal are unknown"
+        )
     yield from _stopped_early(studies, mapping)
     zeros = sum(
-        each.study.workload.metric.endswith("cross_entropy_error")
-        and _past(run, each.study.workload)[:1].to_list() == [0]
-        and _status(run) != "INFEASIBLE"
-        for each in studies
-        for run in each.runs
+        workload.metric.endswith("cross_entropy_error")
+        and _past(run, workload)[:1].to_list() == [0]
+        and _status(run, workload) != "INFEASIBLE"
+        for run, workload in runs
     )
     if zeros:
         yield (
@@ -144,7 +148,8 @@ def _stopped_early(studies: Sequence[StudyRuns], mapping: RunMapping) -> Iterato
         if not each.study.early_stopping:
             short = [run for run in each.runs if run.steps < _SHORT * longest]
             early += sum(
-                _status(run) == "COMPLETE" and _past(run, workload).is_empty() for run in short
+                _status(run, workload) == "COMPLETE" and _past(run, workload).is_empty()
+                for run in short
             )
     if early:
         is_one = early == 1
@@ -161,8 +166,20 @@ def _past(run: Run, workload: Workload) -> pl.Series:
     found = run.values.filter(metric=workload.metric)["value"]
     if workload.goal is None:
         return found.clear()
-    past = found > workload.goal if workload.maximize else found < workload.goal
-    return found.filter(past | ((found == workload.goal) & workload.goal_inclusive))
+    return found.filter(workload.is_past(found))
+
+
+def _stopped_past_goal(run: Run, workload: Workload) -> bool:
+    """Return whether a run that did not take all its steps counts as COMPLETE at the goal."""
+    given = run.properties["trial"].get("status")
+    is_short = given == "INCOMPLETE" or run.steps < run.properties["study"].get("train_steps", 0)
+    return is_short and _ended_past(run, workload) and _status(run, workload) == "COMPLETE"
+
+
+def _ended_past(run: Run, workload: Workload) -> bool:
+    """Return whether the last evaluation of a run is past the workload's goal."""
+    last = run.values.filter(metric=workload.metric)["value"].tail(1)
+    return workload.goal is not None and bool(workload.is_past(last).any())
 
 
 def shards_of(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -> list[NewShard]:
@@ -174,7 +191,8 @@ def shards_of(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -
 
     Raises:
         RunsError: two runs have one number, the release has a run with other contents, or a
-            workload that it lacks has no run with the workload's metric.
+            workload that it lacks has no run with the workload's metric; or runs stopped past the
+            goal, and those that the release has of the study did not.
     """
     metrics = {
         name: {"column": column, "transform": source.transform}
@@ -190,13 +208,9 @@ def shards_of(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -
         for run in each.runs:
             measured[each.study.workload].update(run.values["metric"].unique())
         key = each.study.key
-        pairs = _with_numbers(each.runs, index.trials_of(*key), problems)
-        study, known = each.study, index.studies.get(key)
-        if "train_steps" not in each.runs[0].properties["study"]:
-            complete = [trial.steps for _, trial in pairs if trial.status == "COMPLETE"]
-            least = known.train_steps if known else min(complete, default=0)
-            study = msgspec.structs.replace(study, train_steps=least)
+        pairs = _with_numbers(each, index.trials_of(*key), problems)
         trials = tuple(trial for _, trial in pairs)
+        study = _with_steps(each, trials, index.studies.get(key), problems)
         footer = Footer(study=study, trials=trials, producer=producer)
         shards.append((footer, [_measurements_of(pairs)]))
     for workload, there in measured.items():
@@ -213,12 +227,43 @@ def shards_of(studies: Iterable[StudyRuns], mapping: RunMapping, index: Index) -
     return shards
 
 
-def _trial(each: Run) -> Trial:
+def _with_steps(
+    of: StudyRuns, trials: Sequence[Trial], known: Study | None, problems: Problems
+) -> Study:
+    """Return a study with the steps that its trials took, or those that the release has of it."""
+    study, steps = of.study, of.study.train_steps
+    least = min((trial.steps for trial in trials if trial.status == "COMPLETE"), default=0)
+    stopped = any(_stopped_past_goal(run, study.workload) for run in of.runs)
+    if known is not None:
+        least = known.train_steps
+        if stopped and not known.early_stopping:
+            problems.add(
+                RunsError(
+                    f"runs of {study.key[0]} at batch size {study.batch_size} stopped past the "
+                    "goal, and those that are there did not: load all of them as another release, "
+                    "which --release names"
+                )
+            )
+        stopped = stopped or (known.early_stopping and least < steps)
+    if not stopped:
+        is_given = "train_steps" in of.runs[0].properties["study"]
+        return study if is_given else msgspec.structs.replace(study, train_steps=least)
+    most_steps = steps or max(trial.steps for trial in trials)
+    search: dict[str, Any] | None = {"goal": study.workload.goal, "most_steps": most_steps}
+    # Of a study with one, INCOMPLETE trials count as dropped for being slower, as crashed ones are
+    # not.
+    if any(trial.status == "INCOMPLETE" for trial in trials):
+        search = None
+    search = search if known is None else known.search
+    return msgspec.structs.replace(study, train_steps=least, early_stopping=True, search=search)
+
+
+def _trial(each: Run, workload: Workload) -> Trial:
     """Return a run as a shard describes it, with a digest of it, and without its number."""
     given = each.properties["trial"]
     trial = Trial(
         trial_id=given.get("trial_id", 0),
-        status=_status(each),
+        status=_status(each, workload),
         steps=each.steps,
         metaparameters=dict(each.properties["metaparameters"]),
         seed=given.get("seed"),
@@ -233,8 +278,11 @@ def _trial(each: Run) -> Trial:
     return msgspec.structs.replace(trial, source=digest.hexdigest())
 
 
-def _status(each: Run) -> Status:
-    """Return how a run ended, as is given or by its values; tools do not tell that it diverged."""
+def _status(each: Run, workload: Workload) -> Status:
+    """Return how a run ended, as is given or by its values.
+
+    Tools do not tell that it diverged. For the goal, a run that ended past it is whole.
+    """
     given: Status | None = each.properties["trial"].get("status")
     if given == "INFEASIBLE":
         return given
@@ -243,20 +291,22 @@ def _status(each: Run) -> Status:
     ends = ends.group_by("metric").agg(pl.col("value").last())
     if not ends["value"].is_finite().all():
         return "INFEASIBLE"
+    if _ended_past(each, workload):
+        return "COMPLETE"
     is_short = each.steps < each.properties["study"].get("train_steps", 0)
     return given or ("INCOMPLETE" if is_short else "COMPLETE")
 
 
 def _with_numbers(
-    runs: Iterable[Run], held: Mapping[int, Mapping[str, Any]], problems: Problems
+    of: StudyRuns, held: Mapping[int, Mapping[str, Any]], problems: Problems
 ) -> list[tuple[Run, Trial]]:
-    """Return the runs with their trials, by number."""
+    """Return the runs of a study with their trials, by number."""
     numbers = {row["name"]: number for number, row in held.items()}
     taken = {number: name for name, number in numbers.items()}
     following = max(taken, default=-1) + 1
     found = []
-    for each in runs:
-        name, trial = each.name, _trial(each)
+    for each in of.runs:
+        name, trial = each.name, _trial(each, of.study.workload)
         trial_id = numbers.get(name, each.properties["trial"].get("trial_id"))
         if trial_id is None:
             trial_id, following = following, following + 1

@@ -119,6 +119,23 @@ def test_a_release_that_is_not_published_any_more_is_told(tmp_path):
     assert told[0].filename == __file__
 
 
+def test_a_trial_that_stops_past_its_goal_is_complete(tmp_path):
+    release = tmp_path / "db" / "runs"
+    for errors in ((0.5, 0.09), (0.09, 0.5), (0.5, 0.1)):
+        with dbtool.record(release, **WHAT, train_steps=10, goal=0.1) as trial:
+            for step, error in enumerate(errors, start=1):
+                trial.evaluate(step, val_classification_error=error)
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        dbtool.record(release, **WHAT, train_steps=10) as trial,
+    ):
+        trial.evaluate(5, val_classification_error=0.05)
+        raise KeyboardInterrupt
+    assert [row[1] for row in query(tmp_path, TRIALS)] == [
+        *("COMPLETE", "INCOMPLETE", "INCOMPLETE", "COMPLETE")
+    ]
+
+
 def test_what_cannot_be_recorded(tmp_path):
     with dbtool.record(tmp_path, **WHAT, goal=0.2) as trial:
         trial.evaluate(2, val_classification_error=0.1)

@@ -15,6 +15,7 @@ import dbtool
 from dbtool.core.errors import DbtoolError, UsageError
 from dbtool.sources.numbers import TRANSFORMS, narrow_bits, number, same, transformed, whole_number
 from dbtool.sources.tables.mapping import StepColumn
+from dbtool.store.table_files import RunsError
 from tests.support.own_runs import load, mapping_text, query, read, trials, values
 
 ERROR_AND_LOSS = {"val_classification_error": '"error"', "batch_cross_entropy_error": '"loss"'}
@@ -49,6 +50,37 @@ def test_missing_is_not_diverged(tmp_path, rows, status, expected):
     source = read(tmp_path, text, "jsonl", metrics=ERROR_AND_LOSS)
     assert values(source) == expected
     assert [trial.status for trial in trials(source)] == [status]
+
+
+@pytest.mark.parametrize("given", ["train_steps", "status"])
+def test_runs_that_stopped_past_their_goal_are_whole_for_it(tmp_path, given):
+    files = {"run": '"run"', "ignore": '["state"]'}
+    changes: Any = {"study": {"train_steps": "100"}, "files": files}
+    if given == "status":
+        changes = {"trial": {"status": '{ column = "state" }'}, "files": {"run": '"run"'}}
+    header, c = "run,step,error,state\n", "c,10,0.5,COMPLETE\nc,100,0.2,COMPLETE\n"
+    text = f"{header}a,10,0.5,INCOMPLETE\na,30,0.09,INCOMPLETE\n{c}"
+    told = "1 of 2 runs stopped past the goal, which counts as COMPLETE; steps to a harder goal are"
+    assert told in " ".join(read(tmp_path, text, **changes).sentences)
+    # Again, and with one that was not as fast.
+    more = f"{text}b,10,0.5,INCOMPLETE\nb,20,0.3,INCOMPLETE\nb,40,0.05,INCOMPLETE\n"
+    for each in (text, more):
+        load(tmp_path, {"1.csv": each}, **changes)
+    assert query(tmp_path, "SELECT name, status FROM trials ORDER BY name") == [
+        ("a", "COMPLETE"), ("b", "COMPLETE"), ("c", "COMPLETE")
+    ]  # fmt: skip
+    studies = "SELECT train_steps, early_stopping, stopped FROM studies"
+    assert query(tmp_path, studies) == [(30, True, True)]
+    # One that crashed counts no more than elsewhere.
+    crashed = f"{text}d,10,0.5,INCOMPLETE\n"
+    load(tmp_path, {"1.csv": crashed}, database="crashed", **changes)
+    assert query(tmp_path, studies, "crashed") == [(30, True, False)]
+    counts = "SELECT name, status FROM trials WHERE ordinal IS NULL"
+    assert query(tmp_path, counts, "crashed") == [("d", "INCOMPLETE")]
+    load(tmp_path, {"1.csv": header + c}, database="grown", **changes)
+    told = "digits/mlp/sgd at batch size 32 stopped past the goal, and those that are there did not"
+    with pytest.raises(RunsError, match=told):
+        load(tmp_path, {"1.csv": text}, database="grown", **changes)
 
 
 def test_status_follows_from_the_values_and_steps(tmp_path):
