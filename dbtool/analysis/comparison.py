@@ -11,6 +11,7 @@ optimum, the same number of trials comes further.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
@@ -31,6 +32,7 @@ _COLUMNS = (
     *(*TASK_COLUMNS, "batch_size", "optimizer", "other", "optimizer_trials", "other_trials", "k"),
     *("win", "win_certain", "win_possible", "win_low", "win_high"),
     *("loss", "loss_certain", "loss_possible", "loss_low", "loss_high", "neither", "missing"),
+    "open",
 )
 Task: TypeAlias = tuple[Any, ...]
 """The values of `TASK_COLUMNS`."""
@@ -87,13 +89,21 @@ def compare(first: Search, other: Search, k: int, *, level: float) -> dict[str, 
         past the goal comes late where they are few; None where they leave more than half open;
         win_certain and win_possible; win_low and win_high, the ends of an interval for searches
         like these two, 0 and 1 where it is not known; the same five of loss, that the other's does;
-        and neither, that neither reaches the goal, which adds up to 1 with win and loss.
+        neither, that neither reaches the goal, which adds up to 1 with win and loss; and open, the
+        reason why win or loss is None: "misses", which allow for a pass right after, or, where
+        these would leave less open, "evaluations".
     """
+    reason = None
+    if max(_open(first, other, k), _open(other, first, k)) > _MOST_OPEN:
+        one, two = map(_never_after, (first, other))
+        by_steps = max(_open(one, two, k), _open(two, one, k)) > _MOST_OPEN
+        reason = "evaluations" if by_steps else "misses"
     return {
         "k": k,
         **_chance("win", first, other, k, level),
         **_chance("loss", other, first, k, level),
         "neither": _never(first, k) * _never(other, k),
+        "open": reason,
     }
 
 
@@ -254,7 +264,7 @@ def _chance(name: str, first: Search, other: Search, k: int, level: float) -> di
     certain = chance_of_fewer(first.steps, other.earliest, k)
     possible = chance_of_fewer(first.earliest, other.steps, k)
     middle, others_middle = ((each.earliest + each.steps) / 2 for each in (first, other))
-    is_open = possible - certain > _MOST_OPEN
+    is_open = _open(first, other, k) > _MOST_OPEN
     return {
         name: None if is_open else chance_of_fewer(middle, others_middle, k),
         f"{name}_certain": certain,
@@ -262,6 +272,17 @@ def _chance(name: str, first: Search, other: Search, k: int, level: float) -> di
         f"{name}_low": chance_interval(first.steps, other.earliest, k, level=level)[0],
         f"{name}_high": chance_interval(first.earliest, other.steps, k, level=level)[1],
     }
+
+
+def _open(first: Search, other: Search, k: int) -> float:
+    """Return the difference of the largest and the least probability that the first is ahead."""
+    possible = chance_of_fewer(first.earliest, other.steps, k)
+    return possible - chance_of_fewer(first.steps, other.earliest, k)
+
+
+def _never_after(search: Search) -> Search:
+    """Return a search whose trials that missed the goal would never have reached it."""
+    return replace(search, after=np.where(np.isinf(search.steps), np.inf, search.after))
 
 
 def _chances_above(values: Floats, at: Floats, k: int, side: Literal["left", "right"]) -> Floats:

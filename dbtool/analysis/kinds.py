@@ -24,7 +24,7 @@ Form = Literal["bent", "hyperbola"]
 """Curves of any bend, or the hyperbola alone."""
 _TEXTS = (
     *("release", "workload", "collection", "dataset", "model", "metric", "optimizer", "other"),
-    *("against", "definition", "verdict", "law", "missing"),
+    *("against", "definition", "verdict", "law", "missing", "open"),
 )
 _COUNTS = (
     *("batch_size", "step", "phase", "trials", "batch_sizes", "reached", "devices", "workloads"),

@@ -65,6 +65,12 @@ NEEDS: Mapping[str, str] = {
 """By kind that may have no rows, what these would need."""
 
 
+_OPEN = {
+    "misses": "too many trials ended before the goal",
+    "evaluations": "evaluations are too far apart",
+}
+
+
 def rows_of_answers(kind: str, answers: Iterable[Answer], settings: Settings) -> pl.DataFrame:
     """Return the rows of one of the kinds OF_ANSWERS, those of each answer in turn."""
     made = [
@@ -238,14 +244,15 @@ def lack_of_rows(kind: Kind, rows: pl.DataFrame) -> str | None:
     empty = rows["win"].null_count() if kind == "comparison" else 0
     if not empty:
         return None
-    few = rows.height - rows["missing"].null_count()
+    empty_rows = rows.filter(pl.col("win").is_null())
     reasons = []
-    if few:
+    if empty_rows["missing"].is_not_null().any():
         reasons.append("`missing` names optimizers with fewer than k trials (--trials sets k)")
-    if few < empty:
-        reasons.append("evaluations are too far apart, see win_certain and win_possible")
+    is_open = [reason for why, reason in _OPEN.items() if why in empty_rows["open"]]
+    see = ", see win_certain and win_possible" if is_open else ""
     return (
-        f"{empty:,} of {counted(rows.height, 'row')} have no probability: {joined(reasons, 'or')}"
+        f"{empty:,} of {counted(rows.height, 'row')} have no probability: "
+        f"{joined([*reasons, *is_open], 'or')}{see}"
     )
 
 

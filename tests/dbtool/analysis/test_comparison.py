@@ -223,6 +223,19 @@ def test_rows_flag_what_is_missing():
     assert found == [(1, None, "sgd"), (1, None, "adam")]
 
 
+def test_why_a_probability_is_left_open():
+    def reason(*trials: tuple[float, float]) -> object:
+        rows = comparison_rows(
+            {TASK: {"adam": [search(8, [(90, 100)])], "sgd": [search(8, [*trials])]}}
+        )
+        assert rows["win"].null_count() == (rows["open"].item() is not None)
+        return rows["open"].item()
+
+    assert reason((50, INF)) == "misses"
+    assert reason((50, 200)) == "evaluations"
+    assert reason((100, 110)) is None
+
+
 def test_tasks_of_a_database(tmp_path):
     def write(workload: str, batch_size: int, error: float, **study: Any) -> None:
         trials = [(0, "COMPLETE", {"learning_rate": 0.1}, curve([0.9, 0.5, error]))]
