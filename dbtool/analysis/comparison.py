@@ -204,7 +204,8 @@ def comparison_rows(tasks: Tasks, k: int | None = None, *, level: float = 0.95) 
 
     The columns are `TASK_COLUMNS`, batch_size (examples), optimizer, other, their numbers of
     trials, those of `compare`, and missing. missing lists the optimizers that have fewer than k
-    trials there, or none; all probabilities are null then. win_low and win_high enclose the
+    trials there, or none, though they are on another task of the release and collection; all
+    probabilities are null then. win_low and win_high enclose the
     intervals of both ends that evaluations leave open. Studies of one setting are no searches: of
     two of them a run of each is compared.
 
@@ -214,10 +215,17 @@ def comparison_rows(tasks: Tasks, k: int | None = None, *, level: float = 0.95) 
             common, and `enough_of_stopped` where that is more.
         level: of the intervals.
     """
+    elsewhere: dict[Task, dict[str, Sequence[Search]]] = {}
+    for task, by_optimizer in tasks.items():
+        # Workloads that go by their own names are on one task alone.
+        names = (name for name in by_optimizer if "/" not in name)
+        elsewhere.setdefault(task[:2], {}).update(dict.fromkeys(names, ()))
     made = [
         {**dict(zip(TASK_COLUMNS, task, strict=True)), **row}
-        for task, by_optimizer in tasks.items()
-        for (name, one), (other_name, other) in combinations(by_optimizer.items(), 2)
+        for task, own in tasks.items()
+        for (name, one), (other_name, other) in combinations(
+            {**own, **elsewhere[task[:2]], **own}.items(), 2
+        )
         for row in _pair_rows((name, one), (other_name, other), k, level)
     ]
     return typed_rows(made, _COLUMNS)
