@@ -11,7 +11,8 @@ comes second: without the best, the order of the others may change (Gould and Sc
 Transactions on Mathematical Software 43, article 15).
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -20,7 +21,7 @@ from dbtool.analysis.censored import Floats
 from dbtool.analysis.comparison import Task, Tasks, quarter_of_fewest
 from dbtool.analysis.kinds import typed_rows
 from dbtool.analysis.searches import Search
-from dbtool.core.errors import UsageError
+from dbtool.core.errors import UsageError, counted, joined
 
 PROFILE_FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 # A ratio that equals a factor on paper counts as within it.
@@ -46,17 +47,36 @@ def performance_profiles(tasks: Tasks, *, k: int | None = None) -> pl.DataFrame:
     Raises:
         UsageError: there are fewer than two optimizers.
     """
-    names = list(dict.fromkeys(name for found in tasks.values() for name in found))
+    names = _names(tasks)
     if len(names) < 2:
         raise UsageError(
             f"{', '.join(names) or 'nothing'} has no other optimizer to be compared with; "
             "`dbtool workloads` lists those of each data set and model"
         )
-    whole = [cell for cell in _cells(tasks, names) if len(cell) == len(names)]
-    k = k or quarter_of_fewest(search for cell in whole for search in cell)
-    common = [cell for cell in whole if all(search.trials >= k for search in cell)]
+    cells, k = _cells(tasks, k)
+    common = [list(cell.values()) for cell in cells if not _lacking(cell, names, k)]
     rows = _rows(names, common, k) if common else []
     return typed_rows(rows, _COLUMNS)
+
+
+def cells_left_out(tasks: Tasks, *, k: int | None = None) -> str | None:
+    """Return how many cells do not count in profiles, and for want of whom; None for none.
+
+    Tasks and k are those of `performance_profiles`.
+
+    Example:
+        `left out are 8 of 14 cells, for want of 7 trials of momentum (8) and adam (1)`
+    """
+    names = _names(tasks)
+    cells, k = _cells(tasks, k)
+    left_out = [few for cell in cells if (few := _lacking(cell, names, k))]
+    if not left_out:
+        return None
+    counts = Counter(sorted(name for few in left_out for name in few)).most_common()
+    return (
+        f"left out are {len(left_out):,} of {counted(len(cells), 'cell')}, for want of "
+        f"{counted(k, 'trial')} of {joined([f'{name} ({count:,})' for name, count in counts])}"
+    )
 
 
 def ratios(lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
@@ -81,14 +101,25 @@ def ratios(lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
     )
 
 
-def _cells(tasks: Tasks, names: Iterable[str]) -> Iterable[list[Search]]:
-    """Return the searches of each task and batch size, in the order of optimizers' names."""
-    cells: dict[tuple[Task, int], list[Search]] = {}
+def _names(tasks: Tasks) -> list[str]:
+    return list(dict.fromkeys(name for found in tasks.values() for name in found))
+
+
+def _cells(tasks: Tasks, k: int | None) -> tuple[list[dict[str, Search]], int]:
+    """Return the searches of each task and batch size, by optimizer in one order, and k."""
+    names, cells = _names(tasks), dict[tuple[Task, int], dict[str, Search]]()
     for task, by_optimizer in tasks.items():
         for name in names:
             for search in by_optimizer.get(name, ()):
-                cells.setdefault((task, search.batch_size), []).append(search)
-    return cells.values()
+                cells.setdefault((task, search.batch_size), {})[name] = search
+    found = list(cells.values())
+    whole = (cell.values() for cell in found if len(cell) == len(names))
+    return found, k or quarter_of_fewest(search for cell in whole for search in cell)
+
+
+def _lacking(cell: Mapping[str, Search], names: Iterable[str], k: int) -> list[str]:
+    """Return the optimizers with fewer than k trials in a cell."""
+    return [name for name in names if name not in cell or cell[name].trials < k]
 
 
 def _rows(

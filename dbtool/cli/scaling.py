@@ -57,7 +57,9 @@ _FIRST: dict[Kind, tuple[str, ...]] = {
         *("learning_rate", "learning_rate_low", "learning_rate_high"),
         *("momentum", "momentum_low", "momentum_high"),
     ),
-    "profiles": ("optimizer", "factor", "share", "share_low", "share_high", "reached_share"),
+    "profiles": (
+        *("optimizer", "factor", "share", "share_low", "share_high", "reached_share", "cells", "k"),
+    ),
 }
 # Of numbers that have intervals.
 _DIGITS = 4

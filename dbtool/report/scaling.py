@@ -9,11 +9,11 @@ import polars as pl
 
 from dbtool.analysis.answers import Answer, answers_of_table, answers_of_trials
 from dbtool.analysis.branches import branch_rows, branches_of
-from dbtool.analysis.comparison import comparison_rows, tasks_of
+from dbtool.analysis.comparison import Tasks, comparison_rows, tasks_of
 from dbtool.analysis.costs import step_time as read_step_time
 from dbtool.analysis.kinds import Form
 from dbtool.analysis.noise_scale import moments_of_trials, noise_scale_rows
-from dbtool.analysis.profiles import performance_profiles
+from dbtool.analysis.profiles import cells_left_out, performance_profiles
 from dbtool.analysis.scaling import Settings
 from dbtool.core.errors import UsageError, printable, unknown
 from dbtool.report.tables import (
@@ -64,10 +64,14 @@ class Trials:
                 for answer in answers
             }
             return noise_scale_rows(self.moments, critical, level=settings.level)
-        tasks = tasks_of(self.crossings, self.workloads)
         if kind == "profiles":
-            return performance_profiles(tasks, k=settings.trials)
-        return comparison_rows(tasks, settings.trials, level=settings.level)
+            return performance_profiles(self.tasks, k=settings.trials)
+        return comparison_rows(self.tasks, settings.trials, level=settings.level)
+
+    @property
+    def tasks(self) -> Tasks:
+        """Return the searches of each task, by optimizer."""
+        return tasks_of(self.crossings, self.workloads)
 
 
 class LawColumn(NamedTuple):
@@ -221,8 +225,11 @@ class ScalingReport:
     def left_out(self, kind: str = "critical") -> list[str]:
         """Return which batch sizes rows of a kind lack for want of trials, a sentence a workload.
 
-        Branches, comparisons and profiles choose trials of their own.
+        Of profiles it is one sentence; branches and comparisons choose trials of their own.
         """
+        if kind == "profiles" and self.trials is not None:
+            told = cells_left_out(self.trials.tasks, k=self.settings.trials)
+            return [] if told is None else [told]
         if kind in {"branches", "comparison", "profiles"}:
             return []
         named = ((name_in(each.release, each.workload), each.scaling) for each in self.answers)

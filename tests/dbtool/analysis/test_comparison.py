@@ -19,7 +19,7 @@ from dbtool.analysis.comparison import (
     quarter_of_fewest,
     tasks_of,
 )
-from dbtool.analysis.profiles import performance_profiles, ratios
+from dbtool.analysis.profiles import cells_left_out, performance_profiles, ratios
 from dbtool.analysis.searches import Search
 from dbtool.core.errors import UsageError
 from dbtool.database import open_database
@@ -321,8 +321,13 @@ def test_only_cells_with_enough_trials_of_all_count():
     assert set(performance_profiles(PROFILED, k=2)["cells"]) == {4}
     tasks = {MNIST: {**PROFILED[MNIST], "momentum": [alike(8, 10)]}}
     assert set(performance_profiles(tasks)["cells"]) == {1}
+    told = "left out are 3 of 7 cells, for want of 2 trials of adam (2) and sgd (1)"
+    assert cells_left_out(PROFILED, k=2) == told
+    assert cells_left_out({MNIST: {"sgd": [alike(8, 1)], "adam": [alike(8, 1)]}}) is None
     apart = {MNIST: {"sgd": [alike(8, 10)], "adam": [alike(16, 10)]}}
     assert performance_profiles(apart).is_empty()
+    told = "left out are 2 of 2 cells, for want of 1 trial of adam (1) and sgd (1)"
+    assert cells_left_out(apart) == told
     with pytest.raises(UsageError, match="sgd has no other optimizer to be compared with"):
         performance_profiles({MNIST: {"sgd": [alike(8, 10)]}})
 

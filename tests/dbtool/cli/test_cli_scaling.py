@@ -124,6 +124,11 @@ def test_a_comparison_without_trials_of_both_says_so(call, tmp_path):
     assert outcome.errors.startswith("3 of 3 rows have no probability: `missing` names optimizers")
     chosen = call(*words, "--format", "csv", "--columns", "batch_size,k,missing").output
     assert chosen.split() == ["batch_size,k,missing", "8,1,sgd", "16,1,", "32,1,adam"]
+    outcome = call("scaling", "--rows", "profiles", "--db", str(tmp_path))
+    assert outcome.errors == (
+        "left out are 2 of 3 cells, for want of 1 trial of adam (1) and sgd (1)\n"
+    )
+    assert outcome.output.split("\n")[0].split()[-2:] == ["cells", "k"]
 
 
 @pytest.mark.parametrize(
