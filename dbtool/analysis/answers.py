@@ -26,6 +26,7 @@ from dbtool.store.tables import TABLE_FILE, positive, text_table
 from dbtool.store.texts import LINE
 
 _NAMES = "batch_size, steps and, if there are several, workload"
+_INFINITE = r"(?i)^\s*\+?inf(inity)?\s*$"
 _TRIAL = {
     **dict.fromkeys(("batch_size", "trial_id", "after", "steps", "setting"), ("BIGINT", pl.Int64)),
     **dict.fromkeys(("learning_rate", "momentum"), ("DOUBLE", pl.Float64)),
@@ -94,7 +95,7 @@ def answers_of_table(
 
     Args:
         table: a CSV file or a frame, with the columns batch_size, steps and, if there are several,
-            workload. Empty steps mean that the goal was not reached; nothing more is known of them.
+            workload. Empty or infinite steps mean that the goal was missed; nothing more is known.
             Rows of the same batch size are replicates, of which the median counts; or a row has it
             with n and sd, the number and the standard deviation of replicates; or lower and upper,
             between which the steps lie.
@@ -108,6 +109,7 @@ def answers_of_table(
     bounded, summed = (each.issubset(rows.columns) for each in ({"lower", "upper"}, {"n", "sd"}))
     if not bounded:
         text_table(table, ("steps",), _NAMES)
+    rows = rows.with_columns(pl.col("^(steps|upper)$").str.replace(_INFINITE, ""))
     if "workload" not in rows.columns:
         rows = rows.with_columns(workload=pl.lit(None, pl.String))
     chosen = ["lower", "upper"] if bounded else ["steps", *(("n", "sd") if summed else ())]

@@ -298,7 +298,7 @@ def scaling_of_table(
 
     Args:
         table: a CSV file or a Polars frame with the columns batch_size, steps and, if there are
-            several, workload; steps are empty where the goal was not reached. Rows of one batch
+            several, workload; steps are empty or inf where the goal was missed. Rows of one batch
             size are replicates, of which the median counts; or a row has it with n and sd, or with
             lower and upper.
         overhead: as of `Database.scaling`, and so the others.

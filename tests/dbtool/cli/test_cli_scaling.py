@@ -107,11 +107,17 @@ def test_batch_sizes_of_too_few_trials_are_named_in_every_form(call, tmp_path):
 def test_words_for_no_value_are_goals_that_were_not_reached(call, tmp_path):
     table = tmp_path / "steps.csv"
     words = ("scaling", "--csv", str(table), "--rows", "steps", "--columns", "steps")
-    for word in ("", "None", "NA", "-"):
+    for word in ("", "None", "NA", "-", "inf", "Infinity"):
         table.write_text(f"batch_size,steps\n1,100\n2,50\n4,{word}\n")
         assert call(*words, "--format", "csv").output.split() == ["steps", "100.0", "50.0"]
-    table.write_text("batch_size,steps\n1,100\nNone,50\n")
-    assert "batch_size 'None' is not a number above 0" in call(*words).sentence(2)
+    for word in ("None", "inf"):
+        table.write_text(f"batch_size,steps\n1,100\n{word},50\n")
+        assert f"batch_size {word!r} is not a number above 0" in call(*words).sentence(2)
+    table.write_text("batch_size,lower,upper\n1,90,100\n2,50,inf\n")
+    assert call(*words[:-1], "after,steps", "--format", "csv").output.split()[1:] == [
+        "90.0,100.0",
+        "50.0,",
+    ]
 
 
 def test_a_comparison_without_trials_of_both_says_so(call, tmp_path):
