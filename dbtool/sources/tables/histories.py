@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dbtool.core.contract import is_share
+from dbtool.core.contract import is_maximized, is_share
 from dbtool.core.errors import counted, few_of
 from dbtool.sources.tables import words
 from dbtool.store.table_files import Notes, RunsError, shown
@@ -267,7 +267,7 @@ def _passed_at_once(files: Files, workload: WorkloadTable) -> Iterator[str]:
     if isinstance(metric, str) and isinstance(goal, float):
         values = files.values.filter(pl.col("metric") == metric).group_by("run")
         firsts = values.agg(pl.col("value").first())["value"]
-        is_past = firsts > goal if metric.endswith("precision") else firsts < goal
+        is_past = firsts > goal if is_maximized(metric) else firsts < goal
         if len(firsts) and is_past.all():
             yield f"every run begins past the goal {goal:g} of {metric}: is that what is meant?"
 

@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dbtool.core.checks import InvalidError, convert, read_toml
-from dbtool.core.contract import metric_columns
+from dbtool.core.contract import KEYS, OTHER_METRICS, SPLITS
 from dbtool.core.errors import UsageError
 from dbtool.core.footer import BatchSize, Count, SmallCount, Sparsity, Status
 from dbtool.core.index import OWN_COLUMN
@@ -62,6 +62,14 @@ _Number = Annotated[
 _Setting = Annotated[_Number | bool | _Text, Meta(description="a finite number, a truth or text")]
 # Without bounds of their own, which msgspec confuses with those of the types beside them.
 _Columns: TypeAlias = str | Annotated[list[str], Meta(description="a list of columns")]
+_Metric = Annotated[
+    str,
+    Meta(
+        pattern=rf"\A({'|'.join(SPLITS)})_.",
+        description="a name that says what it is measured on, such as val_bleu, which [metrics] "
+        "may give to a column",
+    ),
+]
 _Status = Annotated[
     Status,
     Meta(
@@ -70,10 +78,8 @@ _Status = Annotated[
     ),
 ]
 if TYPE_CHECKING:
-    _Metric = str
     _Transform = str
 else:
-    _Metric = Literal[metric_columns()]
     _Transform = Literal[tuple(TRANSFORMS)]
 
 
@@ -242,11 +248,13 @@ class RunMapping(_Table, frozen=True, kw_only=True, dict=True):
     trial: TrialTable = TrialTable()
     metaparameters: dict[str, _Property[_Setting]] = {}
     search_space: dict[str, dict[str, str | int | _Number | list[str | int | _Number]]] = {}
-    metrics: dict[_Metric, _Text | Annotated[MetricColumn, Meta(description="{ column = … }")]] = {}
+    metrics: dict[_Text, _Text | Annotated[MetricColumn, Meta(description="{ column = … }")]] = {}
 
     def __post_init__(self) -> None:
         if len(self.metric_of) < len(self.metrics):
             raise ValueError("metrics names a column twice")
+        if taken := sorted(self.metrics.keys() & {*KEYS, OTHER_METRICS}):
+            raise ValueError(f"metrics.{taken[0]}: the database has another {taken[0]}: rename it")
         for name in self.metaparameters.keys() & OWN_COLUMN:
             if isinstance(self.metaparameters[name], str | bool):
                 raise ValueError(f"metaparameters.{name} should be a finite number, or a column")  # noqa: TRY004

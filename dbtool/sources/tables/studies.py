@@ -287,7 +287,8 @@ def _status(each: Run, workload: Workload) -> Status:
     if given == "INFEASIBLE":
         return given
     losses = words.losses(each.values["metric"].unique())
-    ends = each.values.filter(pl.col("metric").is_in(losses or metric_columns()))
+    others = [*metric_columns(), workload.metric]
+    ends = each.values.filter(pl.col("metric").is_in(losses or others))
     ends = ends.group_by("metric").agg(pl.col("value").last())
     if not ends["value"].is_finite().all():
         return "INFEASIBLE"

@@ -251,6 +251,9 @@ def test_a_name_has_one_reading_and_is_read_in_linear_time():
     ("changes", "sentence"),
     [
         ({"metrics": {"val_cross_entropy_error": '"error"'}}, "metrics names a column twice"),
+        ({"workload": {"metric": '"bleu"'}},
+         'workload.metric is "bleu", and should be a name that says what it is measured on, such'),
+        ({"metrics": {"step": '"update"'}}, "metrics.step: the database has another step"),
         ({"workload": {"train_examples": "1.5"}},
          "workload.train_examples is 1.5, and should be a whole number from 0, or a column"),
         ({"workload": {"model": '"a/b"'}}, 'workload.model is "a/b", and should be part of a work'),

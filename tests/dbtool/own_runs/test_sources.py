@@ -287,6 +287,29 @@ def test_what_a_mapping_says_anew_of_the_same_runs_is_not_lost(tmp_path):
     assert query(tmp_path, about) == [("A sweep", "CC0-1.0", "@misc{x}")]
 
 
+@pytest.mark.parametrize(
+    ("metric", "column", "goal"),
+    [
+        ("val_bleu", '"bleu"', "30"),
+        ("val_bleu", None, "30"),
+        ("val_wer", '{ column = "bleu", transform = "1 - x / 100" }', "0.7"),
+    ],
+)
+def test_a_goal_may_be_of_any_metric(tmp_path, metric, column, goal):
+    changes: Any = {
+        "workload": {"metric": f'"{metric}"', "goal": goal},
+        "metrics": {"val_classification_error": None, metric: column},
+    }
+    # One that diverged in it is no more COMPLETE than by a loss.
+    name = "bleu" if column else metric
+    text = f"run,step,{name}\na,10,29.5\na,20,31\nb,10,12\nb,20,nan\n"
+    load(tmp_path, {"1.csv": text}, **changes)
+    steps = "SELECT steps FROM steps_to_result(NULL, NULL, NULL, NULL, NULL)"
+    assert query(tmp_path, steps) == [(20,)]
+    statuses = "SELECT status FROM trials ORDER BY name"
+    assert query(tmp_path, statuses) == [("COMPLETE",), ("INFEASIBLE",)]
+
+
 def test_a_metric_of_the_goal_that_no_run_has_is_refused(tmp_path):
     loss: Any = {"workload": {"metric": '"val_cross_entropy_error"', "goal": "2"}}
     source = read(tmp_path, CURVE, **loss)
