@@ -42,7 +42,7 @@ COMMENT ON COLUMN studies.incomplete IS 'How many of its trials are INCOMPLETE: 
 COMMENT ON COLUMN studies.infeasible IS 'How many of its trials are INFEASIBLE: they diverged.';
 COMMENT ON COLUMN studies.measurements IS 'How many measurements it has.';
 COMMENT ON COLUMN studies.seed IS 'The root of its trials'' seeds. NULL for archives and runs of other tools.';
-COMMENT ON COLUMN studies.search IS 'How it was searched in lockstep, and where that stopped: an object; or {"design": "one setting"}, where nothing was searched and all trials are replicates; or {"design": "branches"} with the release and batch size of the trials that its own go on from, the factor between the batch sizes, and, where there are several, the multiples of the learning rate. NULL where every trial trained to its end.';
+COMMENT ON COLUMN studies.search IS 'How it was searched in lockstep, and where that stopped: an object; or, of runs that stopped past their goal, that and the most steps alone; or {"design": "one setting"}, where nothing was searched and all trials are replicates; or {"design": "branches"} with the release and batch size of the trials that its own go on from, the factor between the batch sizes, and, where there are several, the multiples of the learning rate. NULL where every trial trained to its end.';
 COMMENT ON COLUMN studies.stopped IS 'Whether it ended when enough of its trials were past the workload''s goal: of other goals and metrics it tells what came until then alone.';
 
 COMMENT ON VIEW trials IS 'The trials: training runs with one choice of metaparameters each. A row a trial.';

@@ -22,7 +22,7 @@ single AS (
 joined AS (
     SELECT
         incoming.*,
-        search IS NOT NULL AS searched,
+        coalesce(search LIKE '%"method":%', false) AS searched,
         coalesce(single_setting, replicated_setting) AS setting,
         coalesce(producer LIKE '%"evaluations":"goal alone"%', false) AS told_alone
     FROM incoming

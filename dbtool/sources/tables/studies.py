@@ -249,11 +249,7 @@ def _with_steps(
         is_given = "train_steps" in of.runs[0].properties["study"]
         return study if is_given else msgspec.structs.replace(study, train_steps=least)
     most_steps = steps or max(trial.steps for trial in trials)
-    search: dict[str, Any] | None = {"goal": study.workload.goal, "most_steps": most_steps}
-    # Of a study with one, INCOMPLETE trials count as dropped for being slower, as crashed ones are
-    # not.
-    if any(trial.status == "INCOMPLETE" for trial in trials):
-        search = None
+    search = {"goal": study.workload.goal, "most_steps": most_steps}
     search = search if known is None else known.search
     return msgspec.structs.replace(study, train_steps=least, early_stopping=True, search=search)
 

@@ -74,7 +74,7 @@ def test_runs_that_stopped_past_their_goal_are_whole_for_it(tmp_path, given):
     # One that crashed counts no more than elsewhere.
     crashed = f"{text}d,10,0.5,INCOMPLETE\n"
     load(tmp_path, {"1.csv": crashed}, database="crashed", **changes)
-    assert query(tmp_path, studies, "crashed") == [(30, True, False)]
+    assert query(tmp_path, studies, "crashed") == [(30, True, True)]
     counts = "SELECT name, status FROM trials WHERE ordinal IS NULL"
     assert query(tmp_path, counts, "crashed") == [("d", "INCOMPLETE")]
     load(tmp_path, {"1.csv": header + c}, database="grown", **changes)
