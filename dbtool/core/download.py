@@ -1,7 +1,7 @@
 """Downloads that resume after any failure; a file gets its name once its digest matches.
 
 Its first bytes lie in NAME.part beside it. A kill at any moment leaves them sound, since bytes are
-only appended. Where they turn out to be of another file, all are downloaded again.
+only appended. Where they turn out to be of another file, all are downloaded again, once.
 """
 
 import contextlib
@@ -204,9 +204,9 @@ class Downloader:
                 return
             if part.total is None and part.size > size_before:
                 continue  # a server that does not send the length may have closed too early
-            may_be_mixed = part.is_pieced
+            # The pieces may be of two files, or the bytes have changed on their way.
             part.clear()
-            if restarted or not may_be_mixed:
+            if restarted:
                 raise PermanentError(
                     f"what it sends has the {file.algorithm} {found} in place of {file.digest}"
                 )

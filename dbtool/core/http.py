@@ -89,8 +89,7 @@ class Reply:
 class Part:
     """The first bytes of a file, without a gap, as an unfinished download leaves them at a path.
 
-    `is_pieced` is whether they came in more than one reply, and `total` the size of the server's
-    file; None where that is not known.
+    `total` is the size of the server's file; None where that is not known.
     """
 
     def __init__(self, target: Path, file: RemoteFile) -> None:
@@ -102,7 +101,6 @@ class Part:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
         self._handle = os.open(self.path, flags, 0o666)
         self.size = os.fstat(self._handle).st_size
-        self.is_pieced = self.size > 0
         self.total: int | None = None
 
     def __enter__(self) -> Self:
@@ -116,7 +114,7 @@ class Part:
     def clear(self) -> None:
         """Delete all bytes."""
         os.ftruncate(self._handle, 0)
-        self.size, self.is_pieced, self.total = 0, False, None
+        self.size, self.total = 0, None
 
     def accept(self, reply: Reply) -> int:
         """Prepare for a reply; return how many of its bytes are present already."""
@@ -133,7 +131,6 @@ class Part:
             self.clear()
             if reply.start:
                 raise TemporaryError("the file has changed")
-        self.is_pieced |= self.size > 0
         self.total = total
         return self.size - reply.start
 

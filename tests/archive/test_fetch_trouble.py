@@ -152,6 +152,12 @@ def test_wrong_contents_leave_nothing(length, ranges, fetching):
         fetching.fetch(fetching.server.url, sound.url)
 
 
+def test_contents_that_a_proxy_garbled_once_are_fetched_anew(fetching):
+    fetching.server.answers.append(Answer(content=fetching.other))
+    fetching.fetch()
+    assert fetching.ranges == [None, None]
+
+
 def test_page_in_place_of_the_published_file_harms_no_part(fetching, tmp_path):
     part = tmp_path / f"{FILE_NAME}.part"
     part.write_bytes(fetching.content)
