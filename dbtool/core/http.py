@@ -177,7 +177,7 @@ def check_url(text: str) -> str:
     except ValueError as error:
         raise _malformed(text, str(error)) from error
     if not text.isprintable() or " " in text:
-        raise _malformed(text, "it holds a character that no URL has")
+        raise _malformed(text, "it holds a character that no URL has; a blank is written %20")
     if parts.scheme == "file":
         path = str(_path(text))
         if parts.netloc not in {"", "localhost"} or path[:1] != "/" or "\0" in path:
