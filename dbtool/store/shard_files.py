@@ -128,8 +128,8 @@ def read_whole(folder: Path) -> Manifest:
     left_out = set(shard_paths(folder)) - {file.path for file in manifest.shards}
     if left_out:
         raise DbtoolError(
-            f"{folder / min(left_out)} is not listed in the release, as a killed command leaves "
-            f"it: list it with `dbtool index {folder}`"
+            f"{folder / min(left_out)} is not listed in the release, as a command at work or a "
+            f"killed one leaves it: wait for the one, or list it with `dbtool index {folder}`"
         )
     return manifest
 

@@ -332,7 +332,7 @@ def test_what_is_damaged_is_not_published_or_added(own, tmp_path, spoil):
     else:
         write_shard(tmp_path / "more")
         shutil.copytree(tmp_path / "more/measurements", source / "measurements", dirs_exist_ok=True)
-        sentence = f"is not listed in the release, .*: list it with `dbtool index {source}`"
+        sentence = f"is not listed in the release, .*: wait .* list it with `dbtool index {source}`"
     for act in (published, add_release):
         with pytest.raises(DbtoolError, match=sentence):
             act(source, tmp_path / "out")
