@@ -238,6 +238,8 @@ def pull(
         pulled = dbtool.pull(url, out, policy, on_progress)
     came = f"{counted(pulled.files, 'file')} with {pulled.bytes / 1e6:,.1f} MB"
     done = f"fetched {came}" if pulled.files else "everything was there already"
+    if pulled.removed:
+        done += f", and removed {counted(pulled.removed, 'shard')} that it does not hold any more"
     tell(
         f"{pulled.manifest.release}: {done}; read it with `--db {pulled.folder}`, or add it to "
         f"your own with `dbtool ingest {pulled.folder}`"

@@ -21,7 +21,7 @@ from dbtool.core.files import (
 from dbtool.core.http import as_url, without_secrets
 from dbtool.core.index import TABLES
 from dbtool.core.manifest import MANIFEST, SUMS, Manifest, ReleaseFile, is_release, read_manifest
-from dbtool.core.release import locked, parse_index
+from dbtool.core.release import locked, parse_index, shard_paths
 from dbtool.core.walk import entries, is_folder, status_of
 from dbtool.release.layout import sums
 from dbtool.store.locations import folder_name, release_folder
@@ -42,12 +42,14 @@ class Pulled:
         manifest: its manifest.
         files: number of downloaded files.
         bytes: their total size.
+        removed: number of shards that were in the folder and are not in the release.
     """
 
     folder: Path
     manifest: Manifest
     files: int
     bytes: int
+    removed: int
 
 
 def pull(
@@ -113,8 +115,10 @@ def pull(
             }
             contents = {name: path.read_bytes() for name, path in index.items()}
             parse_index(contents, manifest, without_secrets(url))
+            before = set(shard_paths(folder))
             _replace(folder, manifest, text, missing)
-    return Pulled(folder, manifest, len(missing), total)
+            removed = before.difference(shard_paths(folder))
+    return Pulled(folder, manifest, len(missing), total, len(removed))
 
 
 def _replace(folder: Path, manifest: Manifest, text: bytes, came: Sequence[ReleaseFile]) -> None:

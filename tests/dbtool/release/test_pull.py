@@ -112,7 +112,8 @@ def test_another_state_comes_whole_or_not_at_all(server, tmp_path):
         now = {path: content for path, content in bytes_of(out).items() if ".pulling" not in path}
         assert now == before
         server.faults.statuses.clear()
-        pulled(server, out)
+        gone = [path for path in before if path.startswith("measurements/")]
+        assert pulled(server, out).removed == len(set(gone) - set(bytes_of(state)))
         assert bytes_of(out) == bytes_of(state)
         assert verify(out).problems == ()
         sent = {each.path for each in server.sent if each.path.startswith("measurements/")}
