@@ -39,11 +39,20 @@ _WORD = re.compile(r"[\w./\\-]+")
 _VIEWS = {"releases", "workloads", "studies", "trials", "measurements", "evaluations"}
 _NO_COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
 _SEARCHES = (
-    "it needs random searches whose trials were trained to their end, not in lockstep, as those in "
-    "the archive of 2018 (`dbtool fetch`, then `dbtool import`) or in data/measured of the "
-    "repository"
+    "whose trials were trained to their end, not in lockstep, as those in the archive of 2018 "
+    "(`dbtool fetch`, then `dbtool import`) or in data/measured of the repository"
 )
-_NEEDS = dict.fromkeys(("best_of_k", "luck", "sensitivity"), _SEARCHES)
+_FIVE = "studies of 5 or more settings"
+_NEEDS = {
+    "best_by_epochs": "workloads whose train_examples are known, and studies of an epoch or more",
+    "best_curves": "studies of which a trial reached the workload's own goal",
+    "best_of_k": f"random searches {_SEARCHES}",
+    "efficiency": f"{_FIVE}; the replicates of a setting count once",
+    "enough_trials": f"{_FIVE} of which one reached the workload's own goal",
+    "luck": f"{_FIVE} {_SEARCHES}",
+    "optima": "searches of a range of which a trial reached the workload's own goal",
+    "sensitivity": f"{_FIVE} {_SEARCHES}",
+}
 # DuckDB's own tables, which resemble none of the views.
 _OWN_TABLE = re.compile(r'Did you mean "(?:pg|sqlite|duckdb|information_schema)_?[^"]*"\??')
 _VIEWS_THERE_ARE = (
@@ -254,8 +263,7 @@ def lack_of(text: str) -> str:
     if not is_analysis(text):
         return ""
     name = text.strip()
-    needs = _NEEDS.get(name, "it reads studies of workloads that have a goal or a metric")
-    return f"{name} has no rows: {needs}"
+    return f"{name} has no rows: it needs {_NEEDS.get(name, 'studies with trials')}"
 
 
 def is_analysis(text: str) -> bool:

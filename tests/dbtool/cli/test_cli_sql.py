@@ -44,8 +44,13 @@ SEARCH = {"method": "window", "goal": 0.1, "reached": False, "most_steps": 1, "b
 
 def test_an_analysis_without_rows_says_what_it_needs(call, tmp_path):
     write_shard(tmp_path, trials=[(0, "COMPLETE", {}, curve([0.9]))], search=SEARCH)
-    outcome = call("sql", "luck", "--db", str(tmp_path))
-    assert outcome.errors.startswith("luck has no rows: it needs random searches whose trials")
+    for name, needs in (
+        ("luck", "studies of 5 or more settings whose trials were trained to their end"),
+        ("efficiency", "studies of 5 or more settings; the replicates of a setting count once"),
+        ("best_by_epochs", "workloads whose train_examples are known, and studies of an epoch"),
+    ):
+        outcome = call("sql", name, "--db", str(tmp_path))
+        assert outcome.errors.startswith(f"{name} has no rows: it needs {needs}")
 
 
 NAMES, TEXTS = st.from_regex(r"[a-z]\w*", fullmatch=True), st.text()
