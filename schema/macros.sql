@@ -356,11 +356,11 @@ CREATE MACRO ranks_around_median(trial_count, k, level) AS list_transform(
 -- The mean of two numbers, rounded up where they are whole, as steps are and seconds are not: // rounds whole numbers alone.
 CREATE MACRO mean_of_two(first, second) AS first + second - (first + second) // 2;
 
--- Rows of trial_steps with the steps of settings: median_steps is that of a trial without replicates its own steps and, of
--- the replicates of a setting that count, at the middle one their median: of two middle ones the mean, of steps rounded up, and
--- NULL where either never reached the goal. stands tells which rows these are, one a setting.
-CREATE MACRO setting_steps(trial_rows) AS TABLE
-WITH sorted AS (
+-- Of rows of trial_steps the middle replicates, by their steps, of the settings that count: of two the lower one, and next_steps
+-- are those of the other.
+CREATE MACRO middle_replicates(trial_rows) AS TABLE
+SELECT asked_row, setting, trial_id, steps, next_steps, replicates
+FROM (
     SELECT
         asked_row,
         setting,
@@ -372,16 +372,21 @@ WITH sorted AS (
     FROM query_table(trial_rows)
     WHERE setting IS NOT NULL AND coalesce(ordinal <= asked_trials, true)
     WINDOW by_steps AS (PARTITION BY asked_row, setting ORDER BY steps NULLS LAST, trial_id)
-),
-middles AS (
+)
+WHERE place = floor((replicates + 1) / 2);
+
+-- Rows of trial_steps with the steps of settings: median_steps is that of a trial without replicates its own steps and, of
+-- the replicates of a setting that count, at the middle one their median: of two middle ones the mean, of steps rounded up, and
+-- NULL where either never reached the goal. stands tells which rows these are, one a setting.
+CREATE MACRO setting_steps(trial_rows) AS TABLE
+WITH middles AS (
     SELECT
         asked_row,
         setting,
         trial_id,
         true AS is_middle,
         CASE WHEN replicates % 2 = 1 THEN steps ELSE mean_of_two(steps, next_steps) END AS middle_steps
-    FROM sorted
-    WHERE place = floor((replicates + 1) / 2)
+    FROM middle_replicates(trial_rows)
 )
 SELECT
     trial_rows.*,
@@ -436,7 +441,8 @@ GROUP BY ALL;
 
 -- The best value of a metric within a budget: a row for each row of what is asked, which has release, workload, batch_size,
 -- metric, asked_trials, most_steps and most_examples (see examples_after); of the last three each may be NULL. Trials
--- count as in study_steps; ties go to the smaller step, then to the smaller trial_id. value, step and all about the trial
+-- count as in study_steps: of the replicates of a setting the median of their best values, and the middle one's trial_id and
+-- step, and nothing where a middle one diverged; ties go to the smaller step, then to the smaller trial_id. value, step and all about the trial
 -- are NULL where there is none.
 CREATE MACRO study_best(asked) AS TABLE
 WITH questions AS MATERIALIZED (
@@ -455,7 +461,13 @@ studies_asked AS (
     WHERE first_trials > 0
 ),
 counts AS (
-    SELECT release, workload, batch_size, first_trials, count(*) FILTER (ordinal <= first_trials) AS trials
+    SELECT
+        release,
+        workload,
+        batch_size,
+        first_trials,
+        -- Replicates share the number of their setting.
+        count(DISTINCT CASE WHEN ordinal <= first_trials THEN ordinal END) AS trials
     FROM (SELECT DISTINCT release, workload, batch_size, first_trials FROM questions)
     JOIN trials USING (release, workload, batch_size)
     GROUP BY ALL
@@ -472,18 +484,58 @@ best_at_step AS (
         min(cost(value, maximize)) AS cost,
         first_of(trial_id, cost(value, maximize), trial_id) AS trial_id
     FROM evaluations_of('studies_asked')
-    JOIN (SELECT release, workload, batch_size, trial_id, ordinal FROM trials) USING (release, workload, batch_size, trial_id)
-    WHERE ordinal <= first_trials AND isfinite(value)
+    JOIN (SELECT release, workload, batch_size, trial_id, ordinal, setting FROM trials)
+        USING (release, workload, batch_size, trial_id)
+    WHERE ordinal <= first_trials AND setting IS NULL AND isfinite(value)
     GROUP BY ALL
 ),
-best AS (
+changing AS (
+    SELECT release, workload, batch_changes(definition) AS changes FROM workloads
+),
+replicates AS (
+    SELECT release, workload, batch_size, trial_id, ordinal, setting
+    FROM trials
+    WHERE setting IS NOT NULL AND (ordinal IS NOT NULL OR status = 'INFEASIBLE')
+),
+replicated AS (
+    SELECT asked_row, release, workload, batch_size, metric, maximize, most_steps, most_examples, changes
+    FROM questions
+    JOIN (SELECT DISTINCT release, workload, batch_size FROM replicates) USING (release, workload, batch_size)
+    JOIN changing USING (release, workload)
+    WHERE first_trials > 0
+),
+replicate_best AS (
+    SELECT asked_row, trial_id, min(cost(value, maximize)) AS steps, first_of(step, cost(value, maximize), step) AS step
+    FROM evaluations_of('replicated')
+    WHERE status <> 'INFEASIBLE' AND isfinite(value)
+    AND step <= coalesce(most_steps, step)
+    AND (most_examples IS NULL OR batch_size * grown_steps(step, changes) <= most_examples)
+    GROUP BY asked_row, trial_id
+),
+-- As rows of trial_steps, for the median of each setting.
+replicate_rows AS (
+    SELECT asked_row, trial_id, setting, ordinal, first_trials AS asked_trials, steps, step
+    FROM questions
+    JOIN replicates USING (release, workload, batch_size)
+    LEFT JOIN replicate_best USING (asked_row, trial_id)
+),
+candidates AS (
     SELECT asked_row, step, cost, trial_id
     FROM questions
     JOIN best_at_step USING (release, workload, batch_size, metric, first_trials)
-    JOIN (SELECT release, workload, batch_changes(definition) AS changes FROM workloads) USING (release, workload)
+    JOIN changing USING (release, workload)
     WHERE step <= coalesce(most_steps, step)
     AND (most_examples IS NULL OR batch_size * grown_steps(step, changes) <= most_examples)
-    QUALIFY row_number() OVER (PARTITION BY asked_row ORDER BY cost, step) = 1
+    UNION ALL
+    SELECT asked_row, step, CASE WHEN replicates % 2 = 1 THEN middle.steps ELSE (middle.steps + next_steps) / 2 END AS cost, trial_id
+    FROM middle_replicates('replicate_rows') AS middle
+    JOIN replicate_best USING (asked_row, trial_id)
+    WHERE replicates % 2 = 1 OR next_steps IS NOT NULL
+),
+best AS (
+    SELECT asked_row, step, cost, trial_id
+    FROM candidates
+    QUALIFY row_number() OVER (PARTITION BY asked_row ORDER BY cost, step, trial_id) = 1
 )
 SELECT
     questions.* EXCLUDE (maximize, first_trials, asked_row),
@@ -510,7 +562,10 @@ WITH questions AS MATERIALIZED (
         is_maximized(metric) AS maximize,
         -- A number is sooner compared than names.
         dense_rank() OVER (ORDER BY release, workload, batch_size, metric) AS study,
-        coalesce(least(most_steps, floor(most_examples / batch_size)), 'infinity'::DOUBLE) AS last_step
+        coalesce(least(most_steps, floor(most_examples / batch_size)), 'infinity'::DOUBLE) AS last_step,
+        row_number() OVER (
+            ORDER BY release, workload, batch_size, metric, asked_trials, most_steps, most_examples
+        ) AS asked_row
     FROM query_table(asked)
 ),
 studies_asked AS (
@@ -545,9 +600,7 @@ SELECT
     learning_rate,
     momentum,
     budgets.steps,
-    -- Values are those of single trials.
-    0 AS asked_row,
-    NULL::BIGINT AS setting
+    setting
 FROM questions
 JOIN trials USING (release, workload, batch_size)
 LEFT JOIN budgets

@@ -397,6 +397,9 @@ class Releases:
     ) -> pl.DataFrame:
         """Return the best measurement of each study within a budget, one row per study.
 
+        Of replicates the median of their best values counts; trial_id and step are those of the
+        middle one.
+
         Args:
             workload: names or patterns.
             metric: column, or one of other_metrics; None for each workload's own metric. Its name

@@ -103,6 +103,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         study: Any = {"goal": 0.055, "train_steps": 80, "train_examples": 100}
         study |= {"workload": "letters/fc_8/sgd", "batch_size": size, "search_space": space}
         write_shard(own, trials=trials, **study)
+    # Six settings of two seeds.
+    trials = [
+        (number, "COMPLETE", {"learning_rate": 0.002 * 2 ** (number // 2)},
+         curve([0.9, 0.5 / (number + 1), 0.01 * number]))
+        for number in range(12)
+    ]  # fmt: skip
+    study |= {"workload": "letters/fc_8/adam", "goal": 0.08, "train_steps": 20}
+    write_shard(own, trials=trials, replicates=True, **study)
     return published(own, base / "out")
 
 

@@ -13,7 +13,7 @@ from dbtool.core.contract import metric_columns
 from dbtool.core.errors import UsageError
 from dbtool.core.resources import schema_folder
 from dbtool.database import open_database
-from tests.support.made_up import write_shard
+from tests.support.made_up import MadeTrial, write_shard
 from tests.support.programs import CHECKOUT
 
 PUBLISHED = "imagenet/resnet_50/nesterov_momentum"
@@ -130,3 +130,40 @@ def test_metrics_without_a_column_are_asked_for_like_others(tmp_path):
         for metric in ("val_f2", "seconds"):
             with pytest.raises(UsageError, match=f"unknown metric '{metric}'.*FROM evaluations"):
                 db.steps(WORKLOAD, metric=metric, goal=0.6)
+
+
+def test_the_best_of_replicates_is_their_median(tmp_path):
+    def trial(number: int, rate: float, status: str, *values: float) -> MadeTrial:
+        rows = [{"step": 10 * step, VAL: value} for step, value in enumerate(values)]
+        return number, status, {"learning_rate": rate}, rows
+
+    trials = [
+        trial(0, 0.1, "COMPLETE", 0.9, 0.3, 0.2),
+        trial(1, 0.1, "COMPLETE", 0.9, 0.4, 0.35),
+        trial(2, 0.1, "COMPLETE", 0.9, 0.8, 0.01),
+        # Of two the mean.
+        trial(3, 0.2, "COMPLETE", 0.9, 0.5, 0.125),
+        trial(4, 0.2, "COMPLETE", 0.9, 0.25, 0.25),
+        # The median is that of a trial that diverged.
+        trial(5, 0.3, "COMPLETE", 0.9, 0.1, 0.1),
+        trial(6, 0.3, "INFEASIBLE", 0.05),
+        # A setting of its own.
+        trial(7, 0.4, "COMPLETE", 0.9, 0.38, 0.3),
+    ]
+    write_shard(tmp_path, workload=WORKLOAD, batch_size=8, trials=trials, replicates=True)
+    with open_database(tmp_path) as db:
+        columns = ("value", "step", "trial_id", "trials")
+        best = [db.best(WORKLOAD, most_steps=most, trials=trials).select(columns).rows()
+                for most, trials in ((20, 100), (10, 100), (20, 1), (20, 3))]  # fmt: skip
+        assert best == [
+            [(0.1875, 20, 3, 4)], [(0.375, 10, 4, 4)], [(0.2, 20, 0, 1)], [(0.1875, 20, 3, 3)]
+        ]  # fmt: skip
+        rows = db.sql("""
+            WITH asked AS (
+                SELECT *, NULL AS asked_trials, 20 AS most_steps, NULL AS most_examples
+                FROM study_goals(NULL, NULL, NULL, NULL, NULL)
+            ),
+            trial_rows AS (FROM trial_best('asked'))
+            SELECT setting, steps FROM steps_of_settings('trial_rows') ORDER BY ALL
+        """).rows()
+    assert rows == [(0, 0.2), (3, 0.1875), (5, None), (None, 0.3)]
