@@ -66,9 +66,6 @@ def test_imagenet_is_as_the_release_shows_it():
     assert workload.train_examples == 1_281_167 - 50_045
     assert workload.augmentation
     assert isinstance(workload.form, ImageForm)
-    black = [-255 * mean for mean in workload.form.mean]
-    assert black == pytest.approx([-123.68, -116.78, -103.94])
-    assert [255 * each for each in workload.form.deviation] == [1.0, 1.0, 1.0]
     assert workload.evaluation.training_subset == 50_176
     assert workload.budget.steps(256) == 600_000
     searched = search_space_json(dict(workload.search_space))
@@ -78,6 +75,8 @@ def test_imagenet_is_as_the_release_shows_it():
         "max_share": 600_000 / 600_000,
     }
     certainty = {each.name: each.certainty for each in settings(workload)}
+    for ours in ("form: mean", "form: deviation", "model: initial_weights"):
+        assert certainty[ours] == "chosen by experiment"
     for stated in (
         "train_examples",
         "evaluation: training_subset",

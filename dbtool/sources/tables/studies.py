@@ -249,8 +249,8 @@ def _with_steps(
         is_given = "train_steps" in of.runs[0].properties["study"]
         return study if is_given else msgspec.structs.replace(study, train_steps=least)
     most_steps = steps or max(trial.steps for trial in trials)
-    search = {"goal": study.workload.goal, "most_steps": most_steps}
-    search = search if known is None else known.search
+    own = {"goal": study.workload.goal, "most_steps": most_steps}
+    search = own if known is None else known.search
     return msgspec.structs.replace(study, train_steps=least, early_stopping=True, search=search)
 
 
