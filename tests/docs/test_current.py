@@ -94,8 +94,9 @@ def _told() -> set[tuple[str, ...]]:
     with dbtool.open(CHECKOUT / "data" / "replication") as db:
         sgd = "mnist/fc_128_128_128/sgd"
         told |= _said(db.scaling("mnist/fc_128_128_128/muon", trials=5))
-        for _, _, said in db.scaling("mnist/fc_128_128_128/*", against=sgd).statements():
-            told |= set(SAID.findall(" ".join(said)))
+        for names in ("mnist/fc_128_128_128/*", "mnist/fc_1024_1024_1024/sgd"):
+            for _, _, said in db.scaling(names, against=sgd).statements():
+                told |= set(SAID.findall(" ".join(said)))
         for name in (sgd, "mnist/fc_1024/sgd"):
             steps = db.scaling(name).rows("steps").filter(pl.col("batch_size") >= 16)
             without = scaling_of_table(steps.select("batch_size", "steps"))

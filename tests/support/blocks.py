@@ -109,7 +109,7 @@ _PLAIN = {
     "fc": Problem(trainer("fc_16", "momentum", "constant"), 16, 0.01),
     # Two ghost batches of 8 examples; those of the residual network have 32.
     "normalised": _problem(Normalised, IMAGES, 16, 0.05),
-    "resnet": _problem(_RESNET, IMAGES, 64, 0.01),
+    "resnet": _problem(_RESNET, IMAGES, 64, 0.002),
     "pairs": _problem(PairsOfTokens, TEXTS, 16, 0.1),
     "transformer": _problem(_TRANSFORMER, TEXTS, 16, 0.1),
     "lstm": _problem(_LSTM, TEXTS, 16, 0.1),
