@@ -93,15 +93,15 @@ def compare(first: Search, other: Search, k: int, *, level: float) -> dict[str, 
         reason why win or loss is None: "misses", which allow for a pass right after, or, where
         these would leave less open, "evaluations".
     """
+    chances = _chance("win", first, other, k, level) | _chance("loss", other, first, k, level)
     reason = None
-    if max(_open(first, other, k), _open(other, first, k)) > _MOST_OPEN:
+    if chances["win"] is None or chances["loss"] is None:
         one, two = map(_never_after, (first, other))
         by_steps = max(_open(one, two, k), _open(two, one, k)) > _MOST_OPEN
         reason = "evaluations" if by_steps else "misses"
     return {
         "k": k,
-        **_chance("win", first, other, k, level),
-        **_chance("loss", other, first, k, level),
+        **chances,
         "neither": _never(first, k) * _never(other, k),
         "open": reason,
     }
@@ -215,18 +215,16 @@ def comparison_rows(tasks: Tasks, k: int | None = None, *, level: float = 0.95) 
             common, and `enough_of_stopped` where that is more.
         level: of the intervals.
     """
-    elsewhere: dict[Task, dict[str, Sequence[Search]]] = {}
+    elsewhere: dict[Task, dict[str, None]] = {}
     for task, by_optimizer in tasks.items():
         # Workloads that go by their own names are on one task alone.
         names = (name for name in by_optimizer if "/" not in name)
-        elsewhere.setdefault(task[:2], {}).update(dict.fromkeys(names, ()))
+        elsewhere.setdefault(task[:2], {}).update(dict.fromkeys(names))
     made = [
         {**dict(zip(TASK_COLUMNS, task, strict=True)), **row}
         for task, own in tasks.items()
-        for (name, one), (other_name, other) in combinations(
-            {**own, **elsewhere[task[:2]], **own}.items(), 2
-        )
-        for row in _pair_rows((name, one), (other_name, other), k, level)
+        for name, other in combinations(dict.fromkeys([*own, *elsewhere[task[:2]]]), 2)
+        for row in _pair_rows((name, own.get(name, ())), (other, own.get(other, ())), k, level)
     ]
     return typed_rows(made, _COLUMNS)
 
@@ -272,7 +270,7 @@ def _chance(name: str, first: Search, other: Search, k: int, level: float) -> di
     certain = chance_of_fewer(first.steps, other.earliest, k)
     possible = chance_of_fewer(first.earliest, other.steps, k)
     middle, others_middle = ((each.earliest + each.steps) / 2 for each in (first, other))
-    is_open = _open(first, other, k) > _MOST_OPEN
+    is_open = possible - certain > _MOST_OPEN
     return {
         name: None if is_open else chance_of_fewer(middle, others_middle, k),
         f"{name}_certain": certain,

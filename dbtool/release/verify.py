@@ -206,11 +206,14 @@ def _wrong_others(folder: Path, manifest: Manifest) -> Iterator[Problem]:
         except AccessError as error:
             yield _unreadable(error)
             continue
-        command = publish_command(folder, manifest.paths)
-        command = f"dbtool index {folder}" if file.path in TABLES else command
-        remedy = f"run `{command}`, or {_GET_ANEW}"
         if reason is not None:
-            yield Problem(folder / file.path, reason, remedy)
+            is_made_anew = file.path in TABLES
+            anew = (
+                f"dbtool index {folder}"
+                if is_made_anew
+                else publish_command(folder, manifest.paths)
+            )
+            yield Problem(folder / file.path, reason, f"run `{anew}`, or {_GET_ANEW}")
 
 
 def _checked(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -68,7 +69,7 @@ class Trials:
             return performance_profiles(self.tasks, k=settings.trials)
         return comparison_rows(self.tasks, settings.trials, level=settings.level)
 
-    @property
+    @cached_property
     def tasks(self) -> Tasks:
         """Return the searches of each task, by optimizer."""
         return tasks_of(self.crossings, self.workloads)
